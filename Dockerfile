@@ -16,10 +16,11 @@ RUN python3 -m venv /opt/bridgehead \
  && /opt/bridgehead/bin/pip install --no-cache-dir --disable-pip-version-check $from \
       --require-hashes -r /locks/node.lock
 
-# pip is not needed at run time.
+# Not needed at run time: rich (only the pipeline prints with it), pycparser and pip.
 FROM node-packages AS node-runtime
 LABEL bridgehead.stage=packages
-RUN /opt/bridgehead/bin/python -m pip uninstall --yes --quiet setuptools pip
+RUN /opt/bridgehead/bin/python -m pip uninstall --yes --quiet \
+      rich markdown-it-py mdurl pygments pycparser setuptools pip
 
 FROM node-packages AS tools-packages
 RUN if [ -d /wheels ]; then from="--no-index --find-links /wheels"; fi \
@@ -39,21 +40,49 @@ RUN rm -rf /opt/app/requirements && python3 -m compileall -q /opt/app \
       'from bridgehead.cli.main import main' 'main()' > /opt/app/bridgehead.command \
  && chmod +x /opt/app/bridgehead.command
 
-FROM ${BASE_IMAGE} AS base
+# ZooKeeper's Java runtime, without what only windows and sounds need.
+FROM tools-packages AS java
+RUN cp --recursive --dereference /opt/java /opt/java-of-zookeeper && cd /opt/java-of-zookeeper \
+ && rm -rf include lib/libawt*.so lib/libfontmanager.so lib/libfreetype.so lib/libjavajpeg.so \
+      lib/liblcms.so lib/libmlib_image.so lib/libsplashscreen.so
+
+# The base without what only the installation of packages needs. dpkg's list of packages, from which
+# the bill of materials is made, stays correct.
+FROM ${BASE_IMAGE} AS trimmed
 LABEL bridgehead.stage=image
 RUN useradd --uid 1000 --create-home --shell /usr/sbin/nologin bridgehead \
- && mkdir -p /var/lib/bridgehead /data /datalog /evidence /secrets /tables /nodes \
- && chown bridgehead /var/lib/bridgehead /data /datalog /evidence /secrets /tables \
+ && for package in util-linux-extra util-linux mount login e2fsprogs libext2fs2 libss2 logsave \
+      apt libapt-pkg6.0 libgnutls30 libp11-kit0 libtasn1-6 libhogweed6 libnettle8 libidn2-0 \
+      libunistring2 gpgv debian-archive-keyring diffutils python3-pip-whl python3-setuptools-whl \
+      debconf perl-base; do \
+      ! dpkg --status $package >/dev/null 2>&1 \
+        || dpkg --purge --force-all $package >/dev/null 2>&1 || exit 1; \
+    done \
+ && rm -rf /usr/share/doc /usr/share/man /usr/share/info /usr/share/locale /usr/share/perl5 \
+      /usr/share/zoneinfo/right /usr/share/zoneinfo/posix /usr/lib/*-linux-gnu/gconv \
+      /var/cache/* /var/lib/apt /var/lib/dpkg/info /var/log/* \
+      /usr/lib/python3*/test /usr/lib/python3*/lib2to3 /usr/lib/python3*/pydoc_data \
+      /usr/lib/python3*/distutils \
+      /usr/local/lib/python3*/site-packages/pip /usr/local/lib/python3*/test \
+      /usr/local/lib/python3*/lib2to3 \
+      /usr/local/lib/python3*/pydoc_data /usr/local/lib/python3*/idlelib \
+      /usr/local/lib/python3*/tkinter /usr/local/lib/python3*/ensurepip
+
+# One layer: what was removed is not in a layer below it.
+FROM scratch AS base
+LABEL bridgehead.stage=image
+COPY --from=trimmed / /
+RUN mkdir -p /var/lib/bridgehead /data /datalog /evidence /secrets /tables /nodes \
+ && chown bridgehead /home/bridgehead /var/lib/bridgehead /data /datalog /evidence /secrets /tables \
  && ln -s /opt/app/bridgehead.command /usr/local/bin/bridgehead
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BRIDGEHEAD_NODE_DIR=/var/lib/bridgehead \
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
+    PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BRIDGEHEAD_NODE_DIR=/var/lib/bridgehead \
     BRIDGEHEAD_DATA_DIR=/var/lib/bridgehead/cluster
-USER bridgehead
 WORKDIR /var/lib/bridgehead
 
 FROM base AS node
 COPY --from=node-runtime /opt/bridgehead /opt/bridgehead
 COPY --from=application /opt/app /opt/app
-USER root
 RUN ["python3", "/opt/app/deploy/sbom.py"]
 USER bridgehead
 VOLUME /var/lib/bridgehead /evidence
@@ -62,15 +91,18 @@ HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
     CMD ["/opt/bridgehead/bin/python", "-S", "/opt/app/deploy/healthcheck.py"]
 CMD ["bridgehead", "node", "run", "--environment"]
 
-FROM base AS zookeeper
+# A node's programs, and ZooKeeper.
+FROM base AS with-zookeeper
+LABEL bridgehead.stage=image
 COPY --from=node-runtime /opt/bridgehead /opt/bridgehead
 COPY --from=tools-packages /opt/zookeeper /opt/zookeeper
-COPY --from=tools-packages /opt/java/ /opt/java/
+COPY --from=java /opt/java-of-zookeeper /opt/java
 COPY --from=application /opt/app /opt/app
-USER root
 RUN ["python3", "/opt/app/deploy/sbom.py"]
 USER bridgehead
 ENV JAVA_HOME=/opt/java BRIDGEHEAD_ZOOKEEPER_JARS=/opt/zookeeper
+
+FROM with-zookeeper AS zookeeper
 VOLUME /data /datalog
 EXPOSE 2181 2888 3888
 HEALTHCHECK --interval=1s --timeout=3s --start-period=30s --retries=10 \
@@ -79,16 +111,8 @@ CMD ["bridgehead", "zookeeper", "run"]
 
 # ZooKeeper, three brokers and the judge in one container. Environment variables configure it
 # (docs/container.md). It writes only to its volume, so the root filesystem may be read-only.
-FROM base AS bridgehead
-COPY --from=node-runtime /opt/bridgehead /opt/bridgehead
-COPY --from=tools-packages /opt/zookeeper /opt/zookeeper
-COPY --from=tools-packages /opt/java/ /opt/java/
-COPY --from=application /opt/app /opt/app
-USER root
-RUN ["python3", "/opt/app/deploy/sbom.py"]
-USER bridgehead
-ENV JAVA_HOME=/opt/java BRIDGEHEAD_ZOOKEEPER_JARS=/opt/zookeeper \
-    BRIDGEHEAD_CONFIG=/opt/app/deploy/container.yaml BRIDGEHEAD_CONTROL=0.0.0.0:9091 \
+FROM with-zookeeper AS bridgehead
+ENV BRIDGEHEAD_CONFIG=/opt/app/deploy/container.yaml BRIDGEHEAD_CONTROL=0.0.0.0:9091 \
     BRIDGEHEAD_ADVERTISED=localhost
 VOLUME /var/lib/bridgehead
 EXPOSE 9091 9092 9093 9094
@@ -100,7 +124,6 @@ CMD ["bridgehead", "up", "--environment"]
 FROM base AS tools
 COPY --from=tools-packages /opt/bridgehead /opt/bridgehead
 COPY --from=application /opt/app /opt/app
-USER root
 RUN ["python3", "/opt/app/deploy/sbom.py"]
 USER bridgehead
 VOLUME /var/lib/bridgehead /evidence

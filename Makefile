@@ -4,8 +4,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-PYTHON ?= $(shell for each in python3 python3.11 python3.12 python3.13 python3.14; do \
-	"$$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$each" && break; \
+PYTHON ?= $(shell for candidate in python3 python3.11 python3.12 python3.13 python3.14; do \
+	"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$candidate" && break; \
 	done)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +20,7 @@ DATA_DIR ?= .bridgehead
 help: ## show the targets that one needs most
 	@awk -F ':.*## ' '/^[a-z-]+:.*## \[/ { split($$2, part, /[][]/); sub(/^\[[^]]*\] /, "", $$2); \
 		if (!(part[2] in list)) order[++groups] = part[2]; \
-		list[part[2]] = list[part[2]] sprintf("  make %-14s %s\n", $$1, $$2) } \
+		list[part[2]] = list[part[2]] sprintf("  make %-16s %s\n", $$1, $$2) } \
 		END { for (n = 1; n <= groups; n++) printf "%s\n%s", order[n], list[order[n]] }' $(MAKEFILE_LIST)
 	@echo "make help-all lists every target, with its options."
 
@@ -84,6 +84,10 @@ prove-pipeline: setup ## find the violations planted in 4 million events (other 
 bench: setup ## run the benchmarks (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 
+.PHONY: bench-compare
+bench-compare: setup ## run benchmarks of two commits in turns and print ratios (BASE=COMMIT, ARGS="--only NAME")
+	@PYTHONPATH=. $(BIN)/python -m bench.compare $(or $(BASE),$(error name a commit: make bench-compare BASE=COMMIT)) $(ARGS)
+
 # Three for a machine with two cores, because many tests wait for timeouts of a cluster.
 TEST_WORKERS ?= 3
 # pytest-xdist 3.8 can wait forever after it has replaced a crashed worker, so a crash ends the run.
@@ -95,7 +99,7 @@ test: setup ## [Change] all tests but the long ones and those with Docker
 test-fast: setup ## [Change] unit tests: no cluster, no network
 	@$(BIN)/python -m pytest tests/unit $(PARALLEL) $(ARGS)
 
-test-long: setup ## the long tests: the pipeline on Spark, repeated kills, many malformed frames
+test-long: setup ## the long tests: the pipeline on Spark, repeated kills, the pages as printed
 	@$(BIN)/python -m pytest -m "long and not docker and not soak" $(PARALLEL) $(ARGS)
 
 test-soak: setup ## runs for which CI has no time for each change; the nightly workflow has them
@@ -128,6 +132,10 @@ endif
 SEED ?= 1
 chaos: setup ## [Break and judge] run scenarios under faults (SCENARIO=NAME, SEED=N)
 	@$(BIN)/bridgehead chaos run $(or $(SCENARIO),all) --seed $(SEED) $(ARGS)
+
+.PHONY: explore
+explore: setup ## try 10,000 different orders of messages, losses and crashes of one request (docs/chaos.md)
+	@$(BIN)/bridgehead chaos explore --deviations 4 --histories 10000 $(ARGS)
 
 # The suites have an environment of their own: nothing else needs its packages.
 SUITES := $(VENV)/suites
@@ -209,9 +217,9 @@ spec-long: setup tlc-jar ## simulate the specification with more faults
 STORAGE_JARS = $(HOME)/.cache/bridgehead/storage
 
 storage-jars: ## fetch an HDFS, an S3 server and the client of S3 with Maven, for proofs of the pipeline
-	@for each in hdfs s3 s3a; do \
-		mvn -q -B -P $$each -f bench/storage_jars.xml dependency:copy-dependencies \
-			-DoutputDirectory=$(STORAGE_JARS)/$$each || exit 1; done
+	@for profile in hdfs s3 s3a; do \
+		mvn -q -B -P $$profile -f bench/storage_jars.xml dependency:copy-dependencies \
+			-DoutputDirectory=$(STORAGE_JARS)/$$profile || exit 1; done
 
 up: setup ## [Start] start ZooKeeper and three brokers in the background
 	@$(BIN)/bridgehead up --detach --data-dir $(DATA_DIR)
@@ -295,7 +303,8 @@ release-dry-run: release ## [Read and ship] build all that is published; uploads
 	@mvn -q -B -DskipTests -f clients/java/pom.xml package && cp clients/java/target/*.jar dist/
 	@cd clients/go && go vet ./... && git archive --format=zip --output=../../dist/bridgehead-go.zip HEAD .
 	@cd clients/node && npm pack --silent --pack-destination ../../dist >/dev/null
-	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory $(or $(IMAGE_TARGET),image); \
+	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory $(or $(IMAGE_TARGET),image) && \
+			docker save --output dist/bridgehead-image.tar bridgehead:latest && gzip dist/bridgehead-image.tar; \
 		else echo "NOT BUILT: the images, because no Docker engine runs." >&2; fi
 	@ls -1 dist
 

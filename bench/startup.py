@@ -54,7 +54,7 @@ def _first_start_s(zookeeper: str) -> float:
 def _heal_s(cluster: Cluster) -> float:
     """Heal and reset a cluster in which nothing is down; return the seconds."""
     began = time.monotonic()
-    cluster.heal(reset=True)
+    cluster.reset()
     return time.monotonic() - began
 
 

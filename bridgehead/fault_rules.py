@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS
@@ -25,12 +25,6 @@ _DELAY_MS_MAX: Final = 600_000
 _COUNT_MAX: Final = 1_000_000_000
 _TEXT_MAX: Final = 500
 _VERSIONS: Final = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?")
-_FIELDS: Final = frozenset(
-    {
-        *("action", "side", "phase", "error", "delay_ms", "jitter_ms", "api", "versions"),
-        *("client_id", "principal", "topic", "nth", "times", "count", "probability"),
-    }
-)
 
 
 class FaultRuleError(Exception):
@@ -67,6 +61,87 @@ class Count(StrEnum):
 
     BROKER = "broker"  # each broker counts its own
     CLUSTER = "cluster"  # the brokers count together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleField:
+    """One field of a rule, for the control API and the page. `kind` is a type of JSON.
+
+    The option of `bridgehead faults add` has the name without `_ms`, and takes a duration.
+    """
+
+    name: str
+    kind: Literal["string", "integer", "number"]
+    meaning: str
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+
+RULE_FIELDS: Final = (
+    RuleField(
+        name="action",
+        kind="string",
+        meaning="What happens to a matching request.",
+        choices=tuple(Action),
+    ),
+    RuleField(
+        name="api", kind="string", meaning="Only requests of this API, such as CreateTopics."
+    ),
+    RuleField(name="versions", kind="string", meaning="Only these versions: `N` or `N-M`."),
+    RuleField(name="client_id", kind="string", meaning="Only requests of this client id."),
+    RuleField(
+        name="principal", kind="string", meaning="Only requests of this principal, `TYPE:NAME`."
+    ),
+    RuleField(name="topic", kind="string", meaning="Only requests that name this topic."),
+    RuleField(name="error", kind="string", meaning="With `error`: the name of Kafka's error code."),
+    RuleField(
+        name="delay_ms", kind="integer", meaning="With `delay`: how long, in milliseconds.", low=0
+    ),
+    RuleField(
+        name="jitter_ms",
+        kind="integer",
+        meaning="With `delay`: at most this much longer or shorter, in milliseconds.",
+        low=0,
+    ),
+    RuleField(
+        name="side",
+        kind="string",
+        meaning="Between client and broker, or between broker and controller.",
+        default=str(Side.CLIENT),
+        choices=tuple(Side),
+    ),
+    RuleField(
+        name="phase",
+        kind="string",
+        meaning="Before the execution, or after it.",
+        default=str(Phase.REQUEST),
+        choices=tuple(Phase),
+    ),
+    RuleField(name="nth", kind="integer", meaning="Act from the N-th match on.", default=1, low=1),
+    RuleField(
+        name="times",
+        kind="integer",
+        meaning="Act on N matches; 0 means all. Without it: 1, or 0 with `probability`.",
+        low=0,
+    ),
+    RuleField(
+        name="count",
+        kind="string",
+        meaning="Who counts matches: each broker its own, or the cluster all together.",
+        default=str(Count.BROKER),
+        choices=tuple(Count),
+    ),
+    RuleField(
+        name="probability",
+        kind="number",
+        meaning="Act on each of these matches with this probability.",
+        low=0,
+        high=1,
+    ),
+)
+_NAMES: Final = frozenset(rule_field.name for rule_field in RULE_FIELDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,9 +313,9 @@ def parse_rule(document: Mapping[str, Any]) -> FaultRule:
     Raises:
         FaultRuleError: a field is unknown, missing or invalid.
     """
-    unknown = sorted(set(document) - _FIELDS)
+    unknown = sorted(set(document) - _NAMES)
     if unknown:
-        hint = did_you_mean(unknown[0], _FIELDS)
+        hint = did_you_mean(unknown[0], _NAMES)
         raise FaultRuleError(f"A fault rule has no field {unknown[0]!r}.{hint}")
     if "action" not in document:
         raise FaultRuleError(f"A fault rule needs an action: {', '.join(Action)}.")

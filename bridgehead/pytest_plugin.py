@@ -219,7 +219,7 @@ class _Clusters:
         if cluster is None:
             return None
         try:
-            cluster.heal(reset=True)
+            cluster.reset()
         except ClusterError:  # for example it was upgraded, or its supervisor was killed
             self._stop(cluster)
             return None

@@ -1,4 +1,4 @@
-"""`python -m chaos list | run`: the command behind `bridgehead chaos`."""
+"""`python -m chaos list | run | explore`: the command behind `bridgehead chaos`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import resource
 import shutil
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bridgehead.cluster import ClusterError
 from bridgehead.suggestions import did_you_mean
@@ -22,6 +23,7 @@ from chaos.reproduction import scenario_with
 from chaos.result import Result, remove_files, write_files
 from chaos.scenario import LOCAL, SIMULATED, Scenario
 from chaos.scenarios import SCENARIOS, THEMES, TO_START_WITH
+from chaos.simulated.explore import Explored, Explorer, Totals, schedule_from
 from chaos.simulated.run import Runner
 from chaos.simulated.run import run as run_simulated
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
@@ -37,6 +39,7 @@ _ALL: Final = "all"
 _WRONG_SHOWN_MAX: Final = 5
 _KEPT_MAX: Final = 20
 _PAGE: Final = "run.html"
+_PROGRESS_EVERY_S: Final = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.command == "list":
         return _list(options)
+    if options.command == "explore":
+        return _explore(options)
     scenarios = {scenario.name: scenario for scenario in SCENARIOS}
     in_tier = [scenario.name for scenario in SCENARIOS if options.tier in scenario.tiers]
     names = in_tier if _ALL in options.names else options.names
@@ -113,7 +118,91 @@ def _parser() -> argparse.ArgumentParser:
         "--spec", action="store_true", help="let TLC explain each run by the specification, too"
     )
     runs.add_argument("--out", type=Path, default=Path(".chaos"))
+    explores = commands.add_parser("explore", help="try every order of a small scenario's messages")
+    explores.add_argument(
+        "--deviations", type=int, default=2, help="from the default order, in each run"
+    )
+    explores.add_argument("--histories", type=int, default=1_000, help="stop after so many")
+    explores.add_argument("--bugs", default="", metavar="BUG,...", help="seeded bugs of the nodes")
+    explores.add_argument(
+        "--random", type=int, metavar="SEED", help="draw as many schedules instead"
+    )
+    explores.add_argument("--replay", metavar="SCHEDULE", help="run one schedule, such as 2:lost")
+    explores.add_argument("--out", type=Path, default=Path(".chaos") / "explore")
     return parser
+
+
+def _explore(options: argparse.Namespace) -> int:
+    """Explore, and print what was seen; return the exit code."""
+    bugs = frozenset(filter(None, options.bugs.split(",")))
+    if bugs - NAMES or options.deviations < 0 or options.histories < 1:
+        print(
+            f"There are no bugs {sorted(bugs - NAMES)}."
+            if bugs - NAMES
+            else "--deviations must be 0 or more, --histories 1 or more.",
+            file=sys.stderr,
+        )
+        return _USAGE
+    options.out.mkdir(parents=True, exist_ok=True)
+    explorer = Explorer(options.out.resolve(), bugs, _Progress())
+    if options.replay is not None:
+        try:
+            schedule = schedule_from(options.replay)
+        except ValueError as error:
+            print(error, file=sys.stderr)
+            return _USAGE
+        explored = explorer.replay(schedule)
+        _show_explored(explored, options)
+        print(f"the client got {explored.result}, {explored.elections} elections")
+        return exit_code(Verdict.FAIL if explored.wrong else Verdict.PASS)
+    bounds = {"deviations": options.deviations, "stops": True}
+    if options.random is None:
+        totals = explorer.explore(histories=options.histories, **bounds)
+    else:
+        totals = explorer.sample(runs=options.histories, seed=options.random, **bounds)
+    print(_progress(totals))
+    print(f"clients got: {_counts(totals.results)}; elections: {_counts(totals.elections)}")
+    if totals.complete >= 0:
+        print(f"every schedule with at most {totals.complete} deviations was tried")
+    for violation in totals.violations:
+        _show_explored(violation, options)
+    if not totals.histories:
+        return exit_code(Verdict.NODATA)
+    return exit_code(Verdict.FAIL if totals.violations else Verdict.PASS)
+
+
+class _Progress:
+    """Prints a line now and then."""
+
+    def __init__(self) -> None:
+        self._next_s = _PROGRESS_EVERY_S
+
+    def __call__(self, totals: Totals) -> None:
+        if totals.seconds >= self._next_s:
+            self._next_s = totals.seconds + _PROGRESS_EVERY_S
+            print(_progress(totals), flush=True)
+
+
+def _progress(totals: Totals) -> str:
+    return (
+        f"{totals.runs:,} runs, {len(totals.histories):,} histories, {totals.cut:,} cut off, "
+        f"{totals.runs / max(totals.seconds, 0.001):.0f} a second"
+    )
+
+
+def _counts(counter: Counter[Any]) -> str:
+    return ", ".join(f"{value} ({count:,})" for value, count in sorted(counter.items(), key=str))
+
+
+def _show_explored(explored: Explored, options: argparse.Namespace) -> None:
+    print("messages, and what the schedule did with them:")
+    print("\n".join(f"  {text}"[:_WIDTH] for text in explored.texts))
+    for sentence in explored.wrong[:_WRONG_SHOWN_MAX]:
+        print(textwrap.fill(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
+    schedule = ",".join(map(str, explored.schedule))
+    bugs = f" --bugs {options.bugs}" if options.bugs else ""
+    print(f"  replay: bridgehead chaos explore --replay {schedule!r}{bugs}")
+    print(f"  evidence: bridgehead judge {explored.folder}", flush=True)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -41,12 +41,8 @@ from event_log.events import BecameActive, ChannelRejected, Resigned
 _log = logging.getLogger(__name__)
 # A candidate rests after a term that failed unexpectedly: another one would probably fail as well.
 # A repair by hand then takes effect after the longest rest at the latest.
-_EXPECTED: Final = (
-    ConnectionLostError,
-    ControllerMovedError,
-    UnknownOutcomeError,
-    ZnodeContentError,
-)
+# The errors after which the next controller may serve at once.
+_EXPECTED: Final = (ConnectionLostError, ControllerMovedError, UnknownOutcomeError)
 _FIRST_REST_S: Final = 0.5
 _REST_MAX_S: Final = 16.0
 # A term that lasted longer than this was not ended by what it began with.
@@ -170,7 +166,9 @@ class Controller:
             store = await self._open_store()
             fence = await store.elect(self._settings.broker_id, self._services.now_ms())
         except BaseException as error:
-            if isinstance(error, Exception) and not isinstance(error, _EXPECTED):
+            if isinstance(error, Exception) and not isinstance(
+                error, (*_EXPECTED, ZnodeContentError)
+            ):
                 self._rest(began_s)
             await self._return_to_standby()
             raise
@@ -232,8 +230,11 @@ class Controller:
             reason = str(cancelled) or "the node stops"
         except Exception as exception:
             reason = f"{type(exception).__name__}: {exception}"
-            if not isinstance(exception, _EXPECTED):
+            if isinstance(exception, ZnodeContentError):
+                _log.error("controller epoch %d ends: %s", fence.epoch, exception)
+            elif not isinstance(exception, _EXPECTED):
                 _log.exception("an unexpected error ends controller epoch %d", fence.epoch)
+            if not isinstance(exception, _EXPECTED):
                 self._rest(began_s)
         ended, self._term, self._running, self._serving = self._term, None, None, None
         self._envelopes.open(None)

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
@@ -39,6 +40,8 @@ class TextLog:
         self._path = path
         self._end = f" ({logger})\n".encode()
         self._lock = threading.RLock()  # Large requests are authorized in a thread.
+        # Called when the buffer stops being empty, from any thread.
+        self.on_buffered: Callable[[], object] = lambda: None
         self._buffer: list[bytes] = []
         self._buffered_bytes = 0
         self._second = -1
@@ -59,6 +62,8 @@ class TextLog:
             return
         with self._lock:
             line = b"[%b] %b %b%b" % (self._time(wall_ms), level.name.encode(), message, self._end)
+            if not self._buffer:
+                self.on_buffered()
             self._buffer.append(line)
             self._buffered_bytes += len(line)
             if self._buffered_bytes > BUFFER_BYTES_MAX:

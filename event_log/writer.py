@@ -8,6 +8,7 @@ is no fsync: power failures are not tested.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
@@ -74,6 +75,8 @@ class FileEventLog:
         self._directory = directory
         self._boot = boot
         self._clock = clock
+        # Called when the buffer stops being empty.
+        self.on_buffered: Callable[[], object] = lambda: None
         self._sequence = 0
         self._buffer: list[bytes] = []
         self._buffered_bytes = 0
@@ -111,6 +114,8 @@ class FileEventLog:
             _encode(event)[1:],
         )
         self._sequence += 1
+        if not self._buffer:
+            self.on_buffered()
         self._buffer.append(data)
         self._buffered_bytes += len(data)
 

@@ -192,7 +192,7 @@ class Rehearsal:
             await self.wait("a ZooKeeper controller", self.zookeeper_controller, _ELECTION_S)
 
     async def _nodes_serve(self) -> bool:
-        return all(node.ready() is not None for node in self.participants.nodes.values())
+        return all(node.is_ready() for node in self.participants.nodes.values())
 
     async def zookeeper_controller(self) -> int | None:
         """Return the broker that is controller; None if there is none, or KRaft has one."""
@@ -404,7 +404,7 @@ async def _serves(broker: KafkaProcess) -> bool:
 
 
 async def _is_ready(node: NodeProcess) -> bool:
-    return node.ready() is not None
+    return node.is_ready()
 
 
 def _signal(zookeeper: EmbeddedZooKeeper, number: signal.Signals) -> None:

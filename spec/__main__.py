@@ -1,21 +1,27 @@
 """`python -m spec`: check the models of Forwarding.tla with TLC, and refute the controls.
 
-Prints each model with its number of states, and the trace of each control. Exit code: 0 if every
-model holds and every control is refuted as expected, 1 if not, 4 if TLC cannot run.
+TLC visits all states of the models. It follows the committed paths (`spec/paths.toml`): the
+counterexample of each control must violate its invariant, and every path must still end where the
+file says. Prints each model with its number of states, and with a name the trace of a path. Exit
+code: 0 if all of it is so, 1 if not, 4 if TLC cannot run.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 from judge.spec.tlc import Outcome, TlcError, run_tlc
-from spec.models import CONTROLS, LIMITS, MODELS, SAFETY, Control, Model
+from spec.models import LIMITS, MODELS, SAFETY, Limit, Model
+from spec.paths import FILE, GOALS, Path, follow, read_paths, search, write_paths
 
 _CANNOT_RUN: Final = 4
 _LIVENESS: Final = "EveryRequestEnds"
@@ -28,27 +34,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="models and parts; default: all")
     parser.add_argument("--long", action="store_true", help="simulate larger models instead")
     parser.add_argument("--quiet", action="store_true", help="print no traces")
+    parser.add_argument("--write-paths", action="store_true", help="look for the paths again")
     options = parser.parse_args(arguments)
     names = options.names
     try:
+        if options.write_paths:
+            write_paths([search(goal) for goal in GOALS])
+            return 0
         if options.long:
             held = [_simulate(model) for model in MODELS if _named(names, model.name)]
             return 0 if all(held) else 1
-        models = [_check(model) for model in MODELS if _named(names, model.name)]
-        controls = [
-            _refute(control, prints_trace=not options.quiet)
-            for control in (*CONTROLS, *LIMITS)
-            if _named(names, control.part or control.model)
+        paths = read_paths()
+        jobs: list[Callable[[], Checked]] = [
+            *(partial(_check, model) for model in MODELS if _named(names, model.name)),
+            *(partial(_follow, path) for name, path in paths.items() if _named(names, name)),
+            *(partial(_refute, limit) for limit in LIMITS if _named(names, limit.model)),
         ]
+        checked = _side_by_side(jobs, prints_traces=bool(names) and not options.quiet)
     except TlcError as error:
         print(error, file=sys.stderr)
         return _CANNOT_RUN
-    if not models and not controls:
-        print("no model or part has that name", file=sys.stderr)
+    if not jobs:
+        print("no model, part or path has that name", file=sys.stderr)
         return 2
-    print(f"{sum(models)} of {len(models)} models hold, ", end="")
-    print(f"{sum(controls)} of {len(controls)} controls are refuted")
-    return 0 if all((*models, *controls)) else 1
+    print(f"{sum(checked)} of {len(checked)} models, paths and limits are as expected")
+    return 0 if all(checked) else 1
+
+
+class Checked(NamedTuple):
+    """What TLC found, on one line. The trace is printed if it is not as expected."""
+
+    is_expected: bool
+    line: str
+    outcome: Outcome
+
+
+def _side_by_side(jobs: Sequence[Callable[[], Checked]], *, prints_traces: bool) -> list[bool]:
+    """Run one TLC on each processor, and print in order. Raises TlcError."""
+    checked = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for job in [pool.submit(job) for job in jobs]:
+            is_expected, line, outcome = job.result()
+            print(line, flush=True)
+            if prints_traces or not is_expected:
+                _print_trace(outcome)
+            checked.append(is_expected)
+    return checked
 
 
 def _named(names: Sequence[str], name: str) -> bool:
@@ -65,23 +96,33 @@ def check(model: Model, without: str = "", options: Sequence[str] = ()) -> Outco
         invariants=claimed,
         properties=[_LIVENESS] if model.liveness else [],
         options=options,
+        workers=1 if not options else None,  # _side_by_side uses the other processors
     )
 
 
-def _check(model: Model) -> bool:
+def _check(model: Model) -> Checked:
     began_s = time.monotonic()
     outcome = check(model)
     seconds = time.monotonic() - began_s
-    holds = not outcome.violated
-    verdict = "holds" if holds else f"VIOLATES {outcome.violated}"
-    print(
+    verdict = f"VIOLATES {outcome.violated}" if outcome.violated else "holds"
+    line = (
         f"{model.name:14}{outcome.distinct:9,} states, depth {outcome.depth:2}, "
-        f"{seconds:5.1f} s: {verdict}",
-        flush=True,
+        f"{seconds:5.1f} s: {verdict}"
     )
-    if not holds:
-        _print_trace(outcome)
-    return holds
+    return Checked(not outcome.violated, line, outcome)
+
+
+def _follow(path: Path) -> Checked:
+    goal = path.goal
+    end, outcome = follow(goal, path.steps)
+    is_expected = end == path.end and outcome.violated == goal.violates
+    names = ["Initial predicate", *(" ".join(map(str, step)) for step in path.steps)]
+    outcome.trace = [(name, state) for name, (_, state) in zip(names, outcome.trace, strict=True)]
+    of = f"without {goal.part}" if goal.part else goal.name
+    line = f"{goal.model:14}{of}: {outcome.violated or 'nothing'} after {len(path.steps)} steps"
+    if not is_expected:
+        line += f", EXPECTED {goal.violates} and the end in {FILE.name}"
+    return Checked(is_expected, line, outcome)
 
 
 def _simulate(model: Model) -> bool:
@@ -92,28 +133,26 @@ def _simulate(model: Model) -> bool:
         budget={fault: count + 1 for fault, count in model.budget.items()},
         liveness=False,
     )
+    began_s = time.monotonic()
     outcome = check(larger, options=_SIMULATED)
-    print(f"{model.name:14}{outcome.generated:11,} states: {outcome.violated or 'holds'}")
+    seconds = time.monotonic() - began_s
+    states = f"{outcome.generated:11,} states, {seconds:5.1f} s: {outcome.violated or 'holds'}"
+    print(f"{model.name:14}{states}", flush=True)
     if outcome.violated:
         _print_trace(outcome)
     return not outcome.violated
 
 
-def _refute(control: Control, *, prints_trace: bool) -> bool:
-    model = next(model for model in MODELS if model.name == control.model)
-    if not control.part:  # A limit: the full design does not claim this invariant.
-        model = replace(
-            model, not_claimed=tuple(n for n in SAFETY if n != control.invariant), liveness=False
-        )
-    outcome = check(model, control.part)
-    left_out = f"without {control.part}" if control.part else "a limit"
-    is_refuted = outcome.violated == control.invariant
-    violated = f"{outcome.violated or 'nothing'} in {len(outcome.trace)} states"
-    expected = "" if is_refuted else f", EXPECTED {control.invariant}"
-    print(f"{model.name:14}{left_out}: {violated}{expected}", flush=True)
-    if prints_trace or not is_refuted:
-        _print_trace(outcome)
-    return is_refuted
+def _refute(limit: Limit) -> Checked:
+    """Look for a violation that the full design does not exclude."""
+    model = next(model for model in MODELS if model.name == limit.model)
+    model = replace(
+        model, not_claimed=tuple(n for n in SAFETY if n != limit.invariant), liveness=False
+    )
+    outcome = check(model)
+    is_expected = outcome.violated == limit.invariant
+    line = f"{model.name:14}a limit: {outcome.violated} in {len(outcome.trace)} states"
+    return Checked(is_expected, line, outcome)
 
 
 def _print_trace(outcome: Outcome) -> None:
@@ -125,7 +164,7 @@ def _print_trace(outcome: Outcome) -> None:
             part.strip().split(" = ", 1) for part in f"\n{state}".split("\n/\\ ") if " = " in part
         )
         for name, value in values.items():
-            if number and before.get(name) != value:
+            if number and name != "steps" and before.get(name) != value:
                 print(f"        {name} = {_short(value)}")
         before = values
 

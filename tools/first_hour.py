@@ -6,8 +6,7 @@ The pages are README, the guides, policies and upgrade. Their code blocks are us
 - a block of another language whose first line is a comment with a file name becomes that file;
 - the commands in a file of GitHub Actions or GitLab CI are run too, in a new folder that has only
   the example test;
-- blocks without a language, and README's section about containers, are not run
-  (`make test-docker` runs the latter).
+- blocks without a language are not run.
 
 A section about Java, Go or Node is skipped with a line NOT TESTED if the tools of that language are
 missing, or if the section's first block `sh`, which fetches packages, fails. No process may be left
@@ -42,7 +41,6 @@ PAGES: Final = (
     *sorted(f"docs/guides/{p.name}" for p in (ROOT / "docs/guides").iterdir()),
 )
 TOOLS: Final = {"Java": ("mvn", "java"), "Go": ("go",), "Node": ("npm", "node")}
-NOT_HERE: Final = ("In containers",)
 _BLOCK: Final = re.compile(
     r"^(?:## (?P<section>[^\n]*)|```(?P<language>\w*)\n(?P<text>.*?)^```)$", re.M | re.S
 )
@@ -84,7 +82,7 @@ class Follower:
 
     def __init__(self, clone: Path, skipped: Sequence[str] = ()) -> None:
         self.clone = clone
-        self._skipped = (*NOT_HERE, *skipped)
+        self._skipped = skipped
         self.untested: set[str] = set()
         self._recipes: list[list[str]] = []  # of this page; recipes with equal commands run once
 

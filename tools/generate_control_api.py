@@ -104,10 +104,9 @@ def _lines(operation: Operation) -> Iterator[str]:
 def _row(field: Field) -> str:
     meaning = field.meaning
     if field.choices:
-        meaning += f" One of {', '.join(f'`{each}`' for each in field.choices)}."
+        meaning += f" One of {', '.join(f'`{choice}`' for choice in field.choices)}."
     if field.required:
         meaning += " Required."
     elif field.default is not None:
-        default = str(field.default).lower() if field.kind == "boolean" else field.default
-        meaning += f" Default: {default}."
+        meaning += f" Default: {field.default}."
     return f"| `{field.name}` | {field.kind} | {meaning} |"

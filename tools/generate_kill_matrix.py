@@ -8,7 +8,9 @@ from typing import Final
 from chaos.bugs import BUGS
 from chaos.bugs.bug import FOUND_BY_RUNS, Bug
 from chaos.reproduction import of_bugs, of_scenarios
+from chaos.scenario import SIMULATED
 from spec.models import CONTROLS
+from tests.kill_matrix.counterexamples import COUNTEREXAMPLES, Counterexample
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
 from tests.kill_matrix.golden import WITHOUT_SEEDED_BUG, example_of_each_property
 from tests.kill_matrix.not_explained import NOT_EXPLAINED
@@ -48,7 +50,9 @@ _SPECIFIED: Final = """\
 ## Parts of the specification
 
 A model of the [specification](specification.md) without one protective part violates an invariant.
-`make spec` checks each row, and that the models with all parts hold.\
+`make spec` checks each row, and that the models with all parts hold. The counterexample is then
+replayed on simulated nodes with the seeded bug, which must end in the same state
+(`tests/unit/chaos/test_paths.py`). Two parts have no such bug:\
 """
 _SEEDED: Final = """\
 ## Seeded bugs of nodes
@@ -59,7 +63,8 @@ These bugs (`chaos/bugs`) are seeded into nodes.
   what the test observes.
 - The column *specification*: `bridgehead judge --spec` finds requests in the run that no behaviour
   of the specification explains (`tests/integration/test_specification.py`). The other bugs are
-  about time, rights, contents or records, which the specification does not have.
+  about time, rights, contents or records, which the specification does not have, or about floors
+  and connections, which the evidence of one request does not show.
 - The column *tier*: in `local` the nodes are processes, in `simulated` they are simulated
   ([chaos](chaos.md)), and in `unit test` there are no nodes.
 - The column *test* has the test's file below `tests`.\
@@ -85,12 +90,12 @@ def kill_matrix_page() -> str:
         ),
     )
     page += ["", *_SPECIFIED.splitlines(), ""]
-    page += _table(
-        ("part left out", "model", "violates"),
-        ((f"`{c.part}`", f"`{c.model}`", f"`{c.invariant}`") for c in CONTROLS),
-    )
+    page += [f"- `{part}`: {why}" for part, why in COUNTEREXAMPLES.items() if isinstance(why, str)]
+    page += ["", *_controls()]
     page += ["", *_SEEDED.splitlines(), ""]
     rejected = {name for _, *names in NOT_EXPLAINED for name in names}
+    replays = [c for c in COUNTEREXAMPLES.values() if isinstance(c, Counterexample)]
+    rejected |= {replay.bug for replay in replays if not replay.is_explained}
     page += _table(
         ("bug", "found by", "specification", "tier", "test"),
         (
@@ -109,10 +114,21 @@ def kill_matrix_page() -> str:
     return "\n".join([*page, ""])
 
 
+def _controls() -> list[str]:
+    rows = []
+    for control in CONTROLS:
+        replay = COUNTEREXAMPLES[control.part]
+        bug = f"`{replay.bug}`" if isinstance(replay, Counterexample) else ""
+        rows.append((f"`{control.part}`", f"`{control.model}`", f"`{control.invariant}`", bug))
+    return _table(("part left out", "model", "violates", "seeded bug"), rows)
+
+
 def _tier(bug: Bug) -> str:
     tiers = {name: run.tier for run in (*of_bugs(), *of_scenarios()) for name in run.bugs}
     if bug.test == FOUND_BY_RUNS:
         return tiers[bug.name]
+    if bug.test.startswith("unit/chaos/"):
+        return SIMULATED
     return "local" if bug.test.startswith("integration/") else "unit test"
 
 

@@ -216,8 +216,9 @@ class ZooKeeperSession:
             hosts=hosts,
             timeout=session_timeout_ms / 1000,
             handler=_LoopHandler(self._loop, access.tls),
+            # Without jitter: kazoo multiplies each delay with it, so the delays would shrink to 0.
             connection_retry=KazooRetry(
-                max_tries=-1, delay=_RECONNECT_DELAY_S, backoff=1, max_jitter=0.2
+                max_tries=-1, delay=_RECONNECT_DELAY_S, backoff=1, max_jitter=0
             ),
             randomize_hosts=True,
             auth_data=[("digest", access.credential.text)] if access.credential else None,

@@ -75,7 +75,10 @@ class Boot:
 class ZooKeeperLog:
     """Committed transactions, and the resulting znodes."""
 
-    def __init__(self, folder: Path, znodes: dict[str, Znode], first_zxid: int) -> None:
+    def __init__(
+        self, folder: Path, znodes: dict[str, Znode], first_zxid: int, clock: ManualClock
+    ) -> None:
+        self._clock = clock
         (folder / "zookeeper").mkdir(parents=True)
         self._folder = folder
         self._file: IO[bytes] = (folder / COMMITS).open("wb")
@@ -96,7 +99,11 @@ class ZooKeeperLog:
         """Write one transaction of (kind, path, data); return its zxid."""
         self.zxid += 1
         line = CommitLine(
-            zxid=self.zxid, session=session, time_ms=0, kind=kind, outcomes=outcomes or []
+            zxid=self.zxid,
+            session=session,
+            time_ms=self._clock.wall_ms(),
+            kind=kind,
+            outcomes=outcomes or [],
         )
         if check is not None:
             line.operations.append(

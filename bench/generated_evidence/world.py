@@ -91,7 +91,7 @@ class World:
         self.sessions: dict[str, str] = {}
         self.since_snapshot = 0
         self.writes_of_term = 0
-        self.log = ZooKeeperLog(folder, _first_znodes(), first_zxid=100)
+        self.log = ZooKeeperLog(folder, _first_znodes(), first_zxid=100, clock=self.clock)
         for node in NODES:
             self._start(node)
         self.client.append(Started("load", "generated", 1))

@@ -366,3 +366,41 @@ def run_scenarios(
         *(["--shrink"] if shrink else []),
         *(["--spec"] if spec else []),
     )
+
+
+@chaos_app.command("explore")
+def explore_schedules(
+    *,
+    deviations: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Deviations from the default order in a run.")
+    ] = 2,
+    histories: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Stop after so many different histories.")
+    ] = 1_000,
+    bugs: Annotated[
+        str,
+        typer.Option(metavar="BUG,...", help="Bugs to seed into nodes (docs/kafka-bugs.md)."),
+    ] = "",
+    random: Annotated[
+        int | None,
+        typer.Option(metavar="SEED", help="Draw as many schedules instead of trying all."),
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(metavar="SCHEDULE", help="Run only this schedule, such as 2:lost,5:killed."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for evidence.")] = Path(
+        ".chaos"
+    )
+    / "explore",
+) -> None:
+    """Try all orders of the messages of one request and one failover.
+
+    Exit code 0: no history violates a property. 1: one does.
+    """
+    run_module(
+        *("chaos", "explore", "--deviations", str(deviations), "--histories", str(histories)),
+        *("--bugs", bugs, "--out", str(out)),
+        *([] if random is None else ["--random", str(random)]),
+        *([] if replay is None else ["--replay", replay]),
+    )

@@ -124,26 +124,20 @@ def reset(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """
     from bridgehead.cluster.client import ControlClient
 
-    started = ControlClient(data_dir).heal(reset=True)["started"]
+    started = ControlClient(data_dir).reset()["started"]
     if started:
         say(f"Started again: broker {', '.join(map(str, started))}.")
     say("The cluster is like new.")
 
 
-def heal(
-    *,
-    reset: Annotated[
-        bool, typer.Option("--reset", help="Also remove what clients have written.")
-    ] = False,
-    data_dir: DataDirOption = DEFAULT_DATA_DIR,
-) -> None:
+def heal(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Undo faults: start processes and remove fault rules.
 
     Frozen processes resume. The command returns when every broker serves and knows all others.
     """
     from bridgehead.cluster.client import ControlClient
 
-    started = ControlClient(data_dir).heal(reset=reset)["started"]
+    started = ControlClient(data_dir).heal()["started"]
     which = f"Started: {', '.join(map(str, started))}." if started else "All brokers were running."
     say(which)
 

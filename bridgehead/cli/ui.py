@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say, say_on_stderr
-
-if TYPE_CHECKING:
-    from bridgehead.ui.reading import RunReader
+from bridgehead.cli.options import DEFAULT_DATA_DIR, DataDirOption, say
 
 RunArgument = Annotated[
     Path | None,
@@ -45,7 +40,7 @@ def ui(
     """
     from bridgehead.cluster.data_directory import DataDirectory
     from bridgehead.cluster.errors import ClusterError
-    from bridgehead.ui.reading import find_run
+    from bridgehead.ui.reading import find_run, recorded_run
 
     folder = run or data_dir
     is_running = DataDirectory(folder).is_claimed()
@@ -69,7 +64,7 @@ def ui(
     if is_running:
         served = Served(open_run(find_run(folder)), str(folder), folder, read_only)
     else:
-        served = Served(_read(find_run(folder)), str(folder))
+        served = Served(recorded_run(find_run(folder)), str(folder))
     serve(served, port, lambda address: say(f"Open {address}"))
 
 
@@ -95,44 +90,3 @@ def diagram(
     finally:
         reader.close()
     say((as_mermaid if mermaid else as_svg)(drawn).rstrip("\n"))
-
-
-class Page:
-    """The page of a cluster that this process runs, in a process of its own."""
-
-    def __init__(self, data_dir: Path | None) -> None:
-        """`data_dir`: the cluster's folder; None: there is no page."""
-        self._data_dir = data_dir
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self, announce: Callable[[str], None]) -> None:
-        """Start to serve, and announce the address."""
-        from bridgehead.application import module_command, module_environment
-
-        if self._data_dir is None:
-            return
-        self._process = subprocess.Popen(
-            module_command("bridgehead", "ui", "--data-dir", str(self._data_dir.resolve())),
-            env=module_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C first stops the cluster; the page shows it.
-        )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline().decode().strip()
-        announce(line or "The page cannot be served: the line above says why.")
-
-    def __enter__(self) -> Page:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            self._process.terminate()
-            self._process.wait()
-
-
-def _read(run: Path) -> RunReader:
-    from bridgehead.ui.reading import read_run
-
-    say_on_stderr(f"Reading {run} ...")
-    return read_run(run)

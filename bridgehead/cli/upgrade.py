@@ -18,7 +18,7 @@ def upgrade(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     from bridgehead.cluster.upgrade import BRIDGE, LEVEL
     from bridgehead.cluster.upgrade import upgrade as perform
 
-    if perform(ControlClient(data_dir), say) == 0:
+    if perform(ControlClient(data_dir).upgrade_next, say) == 0:
         say("Nothing to do: every broker forwards already.")
         return
     say(

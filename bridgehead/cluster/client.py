@@ -47,13 +47,9 @@ class ControlClient:
         """Start a stopped broker; return when it serves."""
         return self._command({"command": "node_start", "id": node_id})
 
-    def restart_node(self, node_id: int, properties: Mapping[str, str]) -> dict[str, Any]:
-        """Restart a broker with other properties; return when all brokers know each other.
-
-        Accepts only the two properties that `bridgehead upgrade` changes.
-        """
-        message = {"command": "node_restart", "id": node_id, "properties": dict(properties)}
-        return self._command(message, timeout_s=_RESTART_TIMEOUT_S)
+    def upgrade_next(self) -> dict[str, Any]:
+        """Restart the next broker of an upgrade to forwarding; its `id` is None if none is left."""
+        return self._command({"command": "upgrade"}, timeout_s=_RESTART_TIMEOUT_S)
 
     def stop_node(self, node_id: int) -> dict[str, Any]:
         """Stop a broker (SIGTERM); return when it has exited."""
@@ -67,10 +63,13 @@ class ControlClient:
         """Start the embedded ZooKeeper after it has exited; return when it serves."""
         return self._command({"command": "zookeeper_start"})
 
-    def heal(self, *, reset: bool = False) -> dict[str, Any]:
-        """Undo faults; with `reset` also remove what clients have written. See Cluster.heal."""
-        message = {"command": "heal", "reset": reset}
-        return self._command(message, timeout_s=_RESTART_TIMEOUT_S)
+    def heal(self) -> dict[str, Any]:
+        """Undo faults; return the brokers that were `started`."""
+        return self._command({"command": "heal"}, timeout_s=_RESTART_TIMEOUT_S)
+
+    def reset(self) -> dict[str, Any]:
+        """Undo faults and remove what clients have written; return the `started` brokers."""
+        return self._command({"command": "reset"}, timeout_s=_RESTART_TIMEOUT_S)
 
     def controller(self) -> dict[str, Any]:
         """Return `controller_id`, `controller_epoch`, `state`; all None without a controller."""

@@ -263,23 +263,31 @@ class Cluster(StartStop):
 
         The call passes a sentence to `say` for each step.
         """
-        return upgrade(self._client, say)
+        return upgrade(self._client.upgrade_next, say)
 
-    def heal(self, *, reset: bool = False) -> None:
+    def heal(self) -> None:
         """Undo faults: start and resume processes, and remove fault rules.
 
         If the cluster was created with `controller`, that broker becomes the controller again. The
         call returns when every broker serves and knows all others. After the controller was killed,
         this may take as long as the ZooKeeper session timeout.
 
-        With `reset`, the call also removes all topics, dynamic broker configs and client quotas. Of
-        the SCRAM users and ACLs, it removes those that are not in the cluster's settings.
+        Raises:
+            ClusterError: the brokers do not serve in time.
+        """
+        self._client.heal()
+
+    def reset(self) -> None:
+        """Make the cluster like new: heal it, and remove what clients have written.
+
+        This removes all topics, dynamic broker configs and client quotas. Of the SCRAM users and
+        ACLs, it removes those that are not in the cluster's settings.
 
         Raises:
             ClusterError: the brokers do not serve in time, or the cluster cannot be reset, for
                 example after an upgrade. Start a new cluster in this case.
         """
-        self._client.heal(reset=reset)
+        self._client.reset()
 
     def start_node(self, broker_id: int) -> None:
         """Start a stopped broker; return when it serves."""
@@ -340,6 +348,7 @@ class AsyncCluster:
     stop_node = _coroutine(Cluster.stop_node)
     kill_node = _coroutine(Cluster.kill_node)
     heal = _coroutine(Cluster.heal)
+    reset = _coroutine(Cluster.reset)
 
 
 def _with_policies(

@@ -11,6 +11,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Set
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,9 +20,9 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_logs import last_lines, log_files
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.reset import reset
-from bridgehead.cluster.running_cluster import RunningCluster, advertised_listeners, wait_until
+from bridgehead.cluster.running_cluster import RunningCluster, wait_until
 from bridgehead.cluster.settings import check_addresses
-from bridgehead.cluster.upgrade import ENVELOPE, LEVEL
+from bridgehead.cluster.upgrade import upgrade_next
 from bridgehead.fault_rules import free_name
 
 Message = dict[str, Any]
@@ -180,8 +181,6 @@ def _sealed_run(cluster: RunningCluster) -> Path:
 
 async def _status(cluster: RunningCluster, _: Message) -> Message:
     states = await cluster.node_states()
-    for node in cluster.nodes.values():
-        _ready(node)  # notes the addresses
     controller = await cluster.active_controller() or {}
     zookeeper = cluster.zookeeper
     phase, problem = cluster.phase, None
@@ -204,7 +203,6 @@ async def _status(cluster: RunningCluster, _: Message) -> Message:
                 "condition": node.condition,
                 "pid": node.pid,
                 **node.addresses,
-                "listeners": advertised_listeners(node.plan, node.addresses["listeners"]),
                 "log": str(node.log),
                 "state": states[node.id],
             }
@@ -222,26 +220,30 @@ async def _node_start(cluster: RunningCluster, message: Message) -> Message:
     cluster.start_process(node)
 
     async def serves() -> bool:
-        if node.ready() is None:
+        if not node.is_ready():
             return False
         state = await node.state()
         return state is not None and state.get("controller_id") is not None
 
     async def late() -> str:
-        problem = "did not serve" if node.ready() is None else "did not find the controller"
+        problem = "did not find the controller" if node.is_ready() else "did not serve"
         return f"Broker {node.id} {problem} within {_START_TIMEOUT_S:.0f} s: see {node.log}."
 
     await wait_until(serves, _START_TIMEOUT_S, late)
     await cluster.write_document()
-    return {"id": node.id, "pid": node.pid, "listeners": _ready(node)["listeners"]}
+    return {"id": node.id, "pid": node.pid, "listeners": node.addresses["listeners"]}
 
 
-async def _node_restart(cluster: RunningCluster, message: Message) -> Message:
+async def _upgrade(cluster: RunningCluster, _: Message) -> Message:
+    return await upgrade_next(await _status(cluster, {}), partial(_node_restart, cluster))
+
+
+async def _node_restart(
+    cluster: RunningCluster, broker: int, properties: Mapping[str, str]
+) -> Message:
     """Stop a broker and start it with other properties; return when all brokers know each other."""
+    message = {"id": broker}
     node = _running_node(cluster, message)
-    properties = dict(message.get("properties", {}))
-    if unknown := set(properties) - {ENVELOPE, LEVEL}:
-        raise ClusterError(f"A restart cannot change {', '.join(sorted(unknown))}.")
     began = asyncio.get_running_loop().time()
     await _node_stop(cluster, message)
     node.plan.properties.update(properties)
@@ -304,12 +306,10 @@ async def _zookeeper_start(cluster: RunningCluster, _: Message) -> Message:
     return {"connect": zookeeper.connect, "pids": [zookeeper.pid(member) for member in exited]}
 
 
-async def _heal(cluster: RunningCluster, message: Message) -> Message:
+async def _heal(cluster: RunningCluster, _: Message) -> Message:
     """Resume and start processes, and remove fault rules.
 
     If the controller was moved from the broker that the settings pin, move it back.
-
-    With `reset`, also remove metadata.
     """
     cluster.thaw_now()
     for node in cluster.nodes.values():
@@ -323,8 +323,8 @@ async def _heal(cluster: RunningCluster, message: Message) -> Message:
         cluster.start_process(node)
 
     async def is_whole() -> bool:
-        ready = [node.ready() for node in cluster.nodes.values()]
-        return None not in ready and await cluster.is_complete()
+        ready = [node.is_ready() for node in cluster.nodes.values()]
+        return all(ready) and await cluster.is_complete()
 
     async def late() -> str:
         return (
@@ -337,10 +337,14 @@ async def _heal(cluster: RunningCluster, message: Message) -> Message:
     if cluster.pinned != pinned and pinned is not None:
         await _controller_move(cluster, {"id": pinned})
         await wait_until(is_whole, _START_TIMEOUT_S, late)
-    if message.get("reset"):
-        await reset(cluster)
     await cluster.write_document()
     return {"started": [node.id for node in down]}
+
+
+async def _reset(cluster: RunningCluster, message: Message) -> Message:
+    healed = await _heal(cluster, message)
+    await reset(cluster)
+    return healed
 
 
 async def _controller_show(cluster: RunningCluster, _: Message) -> Message:
@@ -469,13 +473,6 @@ def _running_node(cluster: RunningCluster, message: Message) -> NodeProcess:
     return node
 
 
-def _ready(node: NodeProcess) -> Message:
-    try:
-        return node.ready() or {}
-    except ClusterError:
-        return {}
-
-
 async def _faults_add(cluster: RunningCluster, message: Message) -> Message:
     """Add a fault rule to one broker, or to all running brokers under the same name."""
     if message.get("broker") is not None:
@@ -530,11 +527,12 @@ COMMANDS: dict[str, Callable[[RunningCluster, Message], Awaitable[Message]]] = {
     "evidence": _evidence,
     "controller_wait": _controller_wait,
     "node_start": _node_start,
-    "node_restart": _node_restart,
     "node_stop": _node_stop,
     "node_kill": _node_kill,
     "zookeeper_start": _zookeeper_start,
+    "upgrade": _upgrade,
     "heal": _heal,
+    "reset": _reset,
     "faults_add": _faults_add,
     "faults_list": _faults_list,
     "faults_remove": _faults_remove,

@@ -14,6 +14,8 @@ from bridgehead.application import application_root
 from bridgehead.suggestions import did_you_mean
 
 _TABLES: Final = ("broker_configs/broker_configs.tsv", "bridgehead_configs.tsv")
+# The properties of AclAuthorizer, which is a plug-in of Kafka and has no table.
+_OF_AUTHORIZER: Final = frozenset({"super.users", "allow.everyone.if.no.acl.found"})
 # Kafka's plug-ins and our policies read every name with these prefixes.
 _PREFIXES: Final = ("bridgehead.policy.", "rsm.config.", "rlmm.config.")
 _LISTENER: Final = re.compile(r"listener\.name\.[^.]+\.(?:(?:plain|scram-sha-\d+|oauthbearer)\.)?")
@@ -35,4 +37,4 @@ def unknown_properties(names: Iterable[str]) -> list[str]:
 def _read_names() -> frozenset[str]:
     folder = application_root() / "cluster_model" / "configs"
     lines = (line for table in _TABLES for line in (folder / table).read_text().splitlines()[1:])
-    return frozenset(line.partition("\t")[0] for line in lines)
+    return _OF_AUTHORIZER | frozenset(line.partition("\t")[0] for line in lines)

@@ -136,6 +136,21 @@ def with_advertised(plans: Sequence[NodePlan], addresses: Sequence[str]) -> tupl
     return tuple(changed)
 
 
+def advertised_listeners(plan: NodePlan, bound: Mapping[str, str]) -> dict[str, str]:
+    """Return the address of each listener for clients: the advertised one if there is one.
+
+    `bound` has the `host:port` of each listener.
+    """
+    value = plan.properties.get("advertised.listeners", "")
+    advertised = {listener.name: listener for listener in parse_listeners(value)} if value else {}
+    result = {}
+    for name, address in bound.items():
+        host, _, port = address.rpartition(":")
+        shown = advertised.get(name)
+        result[name] = address if shown is None else f"{shown.host or host}:{shown.port or port}"
+    return result
+
+
 def _certificates(folder: Path, broker_id: int) -> dict[str, str]:
     files = files_of(folder, broker_id)
     return {

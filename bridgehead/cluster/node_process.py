@@ -23,7 +23,7 @@ from bridgehead.cluster.control_socket import ControlError, call_async
 from bridgehead.cluster.data_directory import read_json, write_private
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.fork_server import ForkServer
-from bridgehead.cluster.node_plan import NodePlan
+from bridgehead.cluster.node_plan import NodePlan, advertised_listeners
 from bridgehead.cluster.properties import format_properties
 
 FAULTS_ALLOWED = "bridgehead.faults.allow"
@@ -41,8 +41,8 @@ class NodeProcess:
         self.condition = "stopped"
         """`running`, `frozen`, `stopped`, `killed`, or `ended` if it exited unexpectedly."""
         self.plan = plan
-        self.addresses: dict[str, Any] = {"listeners": {}, "metrics_url": None}
-        """Where the node serves, or served last."""
+        self._addresses: dict[str, Any] = {"listeners": {}, "metrics_url": None}
+        self._serves = False
         self._command = list(command) or module_command("node")
         self._process: Child | None = None
         self._output_start = 0
@@ -71,7 +71,7 @@ class NodeProcess:
         return self._process.poll() if self._process is not None else None
 
     def start(self, fork_server: ForkServer | None = None) -> None:
-        """Start the process; `ready` returns a document once the node serves.
+        """Start the process; `is_ready` is true once the node serves.
 
         If `fork_server` answers, it forks the process. Otherwise this starts a new Python process.
 
@@ -85,6 +85,7 @@ class NodeProcess:
         properties = self.folder / "node.properties"
         clear_stray_node(self.folder)
         (self.folder / "ready.json").unlink(missing_ok=True)
+        self._serves = False
         # The properties may contain secrets.
         write_private(properties, format_properties(self.plan.properties).encode())
         output = self.folder / "node.out"
@@ -104,8 +105,14 @@ class NodeProcess:
         (self.folder / "node.pid").write_text(f"{self._process.pid}\n", encoding="utf-8")
         self.condition = "running"
 
-    def ready(self) -> dict[str, Any] | None:
-        """Return the contents of `ready.json`; None until the node serves.
+    @property
+    def addresses(self) -> dict[str, Any]:
+        """Where clients reach the node, or reached it last: `listeners` and `metrics_url`."""
+        self._read_addresses()
+        return self._addresses
+
+    def is_ready(self) -> bool:
+        """Return whether the node serves.
 
         Raises:
             ClusterError: the process has exited; the message has its last line of output.
@@ -113,11 +120,20 @@ class NodeProcess:
         status = self.exit_status()
         if status is not None:
             raise ClusterError(f"Broker {self.id} did not start: {self.exit_reason(status)}")
-        document = read_json(self.folder / "ready.json")
-        if document is None or self._process is None or document.get("pid") != self._process.pid:
-            return None
-        self.addresses = {name: document.get(name) for name in self.addresses}
-        return document
+        self._read_addresses()
+        return self._serves
+
+    def _read_addresses(self) -> None:
+        """Read `ready.json` once in each life of the process."""
+        if self._serves or self._process is None:
+            return
+        document = read_json(self.folder / "ready.json") or {}
+        if document.get("pid") == self._process.pid:
+            self._serves = True
+            self._addresses = {
+                "listeners": advertised_listeners(self.plan, document["listeners"]),
+                "metrics_url": document["metrics_url"],
+            }
 
     def exit_reason(self, status: int) -> str:
         """Return the process's last line of output since its start, or a hint to its log."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from bridgehead.cluster.data_directory import DataDirectory, write_json
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.node_plan import NodePlan, parse_listeners
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.run_record import RunRecord
 from bridgehead.cluster.settings import ClusterSettings
@@ -34,21 +33,6 @@ async def wait_until(
         if asyncio.get_running_loop().time() > deadline:
             raise ClusterError(await late())
         await asyncio.sleep(_POLL_S)
-
-
-def advertised_listeners(plan: NodePlan, bound: Mapping[str, str]) -> dict[str, str]:
-    """Return the address of each listener for clients: the advertised one if there is one.
-
-    `bound` has the `host:port` of each listener.
-    """
-    value = plan.properties.get("advertised.listeners", "")
-    advertised = {listener.name: listener for listener in parse_listeners(value)} if value else {}
-    result = {}
-    for name, address in bound.items():
-        host, _, port = address.rpartition(":")
-        shown = advertised.get(name)
-        result[name] = address if shown is None else f"{shown.host or host}:{shown.port or port}"
-    return result
 
 
 class RunningCluster:
@@ -146,18 +130,8 @@ class RunningCluster:
         states = [state for state in (await self.node_states()).values() if state]
         brokers = []
         for node in self.nodes.values():
-            ready = node.ready() if node.is_running() else None
-            if ready is not None:
-                listeners = advertised_listeners(node.plan, ready["listeners"])
-                metrics_url = ready["metrics_url"]
-                brokers.append(
-                    {
-                        "id": node.id,
-                        "pid": node.pid,
-                        "listeners": listeners,
-                        "metrics_url": metrics_url,
-                    }
-                )
+            if node.is_running() and node.is_ready():
+                brokers.append({"id": node.id, "pid": node.pid, **node.addresses})
         cluster_ids = [state["cluster_id"] for state in states if state.get("cluster_id")]
         self.document = {
             "schema_version": SCHEMA_VERSION,

@@ -295,11 +295,11 @@ class Supervisor:
 
     async def _is_ready(self) -> bool:
         # Check every node: a node that is late must not hide a node that has exited.
-        ready = [node.ready() for node in self._cluster.nodes.values()]
-        return None not in ready and await self._cluster.is_complete()
+        ready = [node.is_ready() for node in self._cluster.nodes.values()]
+        return all(ready) and await self._cluster.is_complete()
 
     async def _describe_late(self) -> str:
-        late = [str(node.id) for node in self._cluster.nodes.values() if node.ready() is None]
+        late = [str(node.id) for node in self._cluster.nodes.values() if not node.is_ready()]
         if late:
             problem = f"Brokers {', '.join(late)} did not serve"
         elif await self._cluster.active_controller() is None:

@@ -3,15 +3,17 @@
 The first bounce gives every broker the release that supports Envelopes; brokers keep writing to
 ZooKeeper themselves. The second raises inter.broker.protocol.version; a restarted broker forwards.
 Brokers restart one at a time, the controller last. The next broker restarts when all brokers know
-each other again. After an interruption the upgrade can be run again: it skips completed steps.
+each other again. Each step looks at the cluster anew, so an interrupted upgrade continues where it
+stopped.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
+from bridgehead.cluster.control_socket import ControlError
 from bridgehead.cluster.errors import ClusterError
 
 ENVELOPE: Final = "bridgehead.envelope.supported"
@@ -29,16 +31,8 @@ class Bounce:
     brokers: tuple[int, ...]
 
 
-class UpgradeCommands(Protocol):
-    """The commands that an upgrade uses; see ClusterClient."""
-
-    def status(self) -> dict[str, Any]:
-        """Return phase, controller, and every broker's condition and state."""
-        ...
-
-    def restart_node(self, node_id: int, properties: Mapping[str, str]) -> dict[str, Any]:
-        """Restart a broker with other properties; return when all brokers know each other."""
-        ...
+Restart = Callable[[int, Mapping[str, str]], Awaitable[dict[str, Any]]]
+"""Restarts a broker with other properties; returns when all brokers know each other."""
 
 
 def plan_bounces(status: Mapping[str, Any]) -> tuple[Bounce, ...]:
@@ -75,29 +69,49 @@ def _condition(broker: Mapping[str, Any]) -> str:
     return str(broker["condition"]) if broker["condition"] != "running" else "not answering"
 
 
-def upgrade(client: UpgradeCommands, say: Callable[[str], None]) -> int:
-    """Perform the remaining bounces; return the number of restarts.
+async def upgrade_next(status: Mapping[str, Any], restart: Restart) -> dict[str, Any]:
+    """Restart the next broker of an upgrade; return what the operation `/upgrade` returns.
 
     Raises:
-        ClusterError: a broker did not come back, or the cluster was incomplete.
+        ClusterError: the broker did not come back, or the cluster is incomplete.
     """
-    restarts = 0
-    while bounces := plan_bounces(client.status()):
-        bounce = bounces[0]
-        say(f"Bounce {bounce.number} of 2: {bounce.purpose}, {len(bounce.brokers)} brokers.")
-        for count, broker in enumerate(bounce.brokers, 1):
-            try:
-                done = client.restart_node(broker, bounce.properties)
-            except ClusterError as failure:
-                raise ClusterError(
-                    f"Bounce {bounce.number} stopped at broker {broker}: {failure} The other "
-                    f"brokers serve. Correct the cause, start the broker with `bridgehead node "
-                    f"start {broker}`, and run `bridgehead upgrade` again: it continues from there."
-                ) from failure
-            restarts += 1
-            say(
-                f"  {count} of {len(bounce.brokers)}: broker {broker} is back after "
-                f"{done['seconds']:.1f} s, as pid {done['pid']}; the controller is broker "
-                f"{done['controller_id']}."
-            )
+    bounces = plan_bounces(status)
+    if not bounces:
+        return {"id": None, "remaining": 0}
+    bounce, (broker, *_) = bounces[0], bounces[0].brokers
+    try:
+        done = await restart(broker, bounce.properties)
+    except (ClusterError, ControlError, OSError) as failure:
+        raise ClusterError(
+            f"Bounce {bounce.number} stopped at broker {broker}: {failure} The other brokers "
+            f"serve. Correct the cause, start the broker with `bridgehead node start {broker}`, "
+            "and run `bridgehead upgrade` again: it continues from there."
+        ) from failure
+    return {
+        "id": broker,
+        "bounce": bounce.number,
+        "purpose": bounce.purpose,
+        "seconds": done["seconds"],
+        "pid": done["pid"],
+        "controller_id": done["controller_id"],
+        "remaining": sum(len(planned.brokers) for planned in bounces) - 1,
+    }
+
+
+def upgrade(step: Callable[[], Mapping[str, Any]], say: Callable[[str], None]) -> int:
+    """Perform the remaining steps and describe them; return the number of restarts.
+
+    Raises:
+        ClusterError: a step failed.
+    """
+    restarts = bounce = 0
+    while (done := step())["id"] is not None:
+        restarts += 1
+        if done["bounce"] != bounce:
+            bounce = done["bounce"]
+            say(f"Bounce {bounce} of 2: {done['purpose']}.")
+        say(
+            f"  broker {done['id']} is back after {done['seconds']:.1f} s, as pid {done['pid']}; "
+            f"the controller is broker {done['controller_id']}."
+        )
     return restarts

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-Kind = Literal["integer", "number", "string", "boolean", "object"]
+from bridgehead.fault_rules import RULE_FIELDS
+
+Kind = Literal["integer", "number", "string", "object"]
 _PYTHON_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "integer": (int,),
     "number": (int, float),
     "string": (str,),
-    "boolean": (bool,),
     "object": (dict,),
 }
 TOKEN_CHARACTERS_MIN: Final = 16
@@ -83,37 +84,20 @@ _KILLED: Final = {
     "pid": ("integer", "the pid of its process"),
 }
 _RULE: Final = (
-    Field(
-        name="action",
-        kind="string",
-        meaning="What happens to a matching request.",
-        required=True,
-        choices=("error", "delay", "drop", "close", "duplicate", "truncate"),
+    *(
+        Field(
+            name=field.name,
+            kind=field.kind,
+            meaning=field.meaning,
+            default=field.default,
+            low=field.low,
+            high=field.high,
+            choices=field.choices,
+            required=field.name == "action",
+        )
+        for field in RULE_FIELDS
     ),
     Field(name="broker", kind="integer", meaning="Only requests at this broker.", low=1),
-    Field(name="api", kind="string", meaning="Only requests of this API, such as CreateTopics."),
-    Field(name="versions", kind="string", meaning="Only these versions: `N` or `N-M`."),
-    Field(name="client_id", kind="string", meaning="Only requests of this client id."),
-    Field(name="principal", kind="string", meaning="Only requests of this principal, `TYPE:NAME`."),
-    Field(name="topic", kind="string", meaning="Only requests that name this topic."),
-    Field(name="error", kind="string", meaning="With `error`: the name of Kafka's error code."),
-    Field(name="delay_ms", kind="integer", meaning="With `delay`: how long, in milliseconds."),
-    Field(
-        name="side",
-        kind="string",
-        meaning="Between client and broker, or between broker and controller.",
-        default="client",
-        choices=("client", "envelope"),
-    ),
-    Field(
-        name="phase",
-        kind="string",
-        meaning="Before the execution, or after it.",
-        default="request",
-        choices=("request", "response"),
-    ),
-    Field(name="nth", kind="integer", meaning="Act from the N-th match on.", default=1, low=1),
-    Field(name="times", kind="integer", meaning="Act on N matches; 0 means all.", default=1, low=0),
 )
 
 OPERATIONS: Final = (
@@ -268,16 +252,30 @@ OPERATIONS: Final = (
         method="POST",
         does="Undo faults: resume and start processes, and remove fault rules. Return when every "
         "broker serves and knows all others.",
-        fields=(
-            Field(
-                name="reset",
-                kind="boolean",
-                meaning="Also remove what clients have written: topics, configs, quotas, users, "
-                "ACLs.",
-                default=False,
-            ),
-        ),
         returns={"started": ("array", "the brokers that were started")},
+    ),
+    Operation(
+        words=("reset",),
+        method="POST",
+        does="Make the cluster like new: undo faults like `/heal`, and remove what clients have "
+        "written: topics, configs, quotas, users, ACLs.",
+        returns={"started": ("array", "the brokers that were started")},
+    ),
+    Operation(
+        words=("upgrade",),
+        method="POST",
+        does="Restart the next broker of an upgrade to forwarding; return when all brokers know "
+        "each other. Repeat the request while `remaining` is not 0; `bridgehead upgrade` does "
+        "this, too.",
+        returns={
+            "id": ("integer", "the broker that was restarted; null if every broker forwards"),
+            "bounce": ("integer", "which of the two rolling restarts this belongs to"),
+            "purpose": ("string", "what the broker has after this restart"),
+            "seconds": ("number", "how long the restart took"),
+            "pid": ("integer", "the pid of the new process"),
+            "controller_id": ("integer", "the controller after the restart"),
+            "remaining": ("integer", "how many restarts are left"),
+        },
     ),
     Operation(
         words=("faults", "add"),
@@ -402,12 +400,11 @@ def from_query(operation: Operation, query: Mapping[str, str]) -> dict[str, Any]
 
 def _check(field: Field, value: object) -> None:
     types = _PYTHON_TYPES[field.kind]
-    is_right = isinstance(value, types) and (isinstance(value, bool) == (field.kind == "boolean"))
-    if not is_right:
+    if not isinstance(value, types) or isinstance(value, bool):
         raise FieldError(f"`{field.name}` is of type {field.kind}, not {value!r:.60}.")
     if field.choices and value not in field.choices:
         raise FieldError(f"`{field.name}` is one of {', '.join(field.choices)}.")
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float):
         low = -float("inf") if field.low is None else field.low
         high = float("inf") if field.high is None else field.high
         if not low <= value <= high:

@@ -117,12 +117,15 @@ class Captions:
         """An Envelope left the broker."""
         who, request = self._who(position), self._request(position)
         controller = event["controller_id"]
+        verb = "resends" if event["attempt"] > 1 else "forwards"
+        if not self._rows.is_running(self._rows.value("peer", position), position):
+            return f"{who} {verb} {request} to broker {controller}, which is down: it gets nothing."
         if event["attempt"] > 1:
             text = f"{who} resends {request} to the controller, broker {controller}"
             zxid = self._recorded_zxid(position)
             if zxid:
                 return f"{text}; its outcome is recorded (zxid {zxid:#x}), so nothing runs twice."
-            return f"{text}, attempt {event['attempt']}; it keeps its identity."
+            return f"{text}, attempt {event['attempt']}, with the same identity as before."
         if self._flag(position, LOCAL):
             return f"{who} is the controller and hands {request} to itself."
         return f"{who} forwards {request} to the controller, broker {controller}, in an Envelope."
@@ -131,7 +134,7 @@ class Captions:
         """An attempt to forward ended."""
         who, request = self._who(position), self._request(position)
         if event["error"] is None:
-            return f"{who} gets no reply for {request}: it cannot know whether it was executed."
+            return f"{who} gets no reply for {request}: its outcome is unknown to it."
         if event["error"] == ErrorCode.NOT_CONTROLLER:
             return f"{who} learns that the peer no longer is the controller; {request} waits."
         if event["error"]:
@@ -143,7 +146,7 @@ class Captions:
         attempt = f", attempt {event['attempt']}" if event["attempt"] > 1 else ""
         return (
             f"The controller on {self._who(position).lower()} gets the Envelope of "
-            f"{self._request(position)}{attempt}, for {shown(event['sender'])}."
+            f"{self._request(position)}{attempt}, sent by {shown(event['sender'])}."
         )
 
     def envelope_rejected(self, position: int, event: Event) -> str:
@@ -207,7 +210,9 @@ class Captions:
             return f"ZooKeeper {verb} session {event['session']} (zxid {zxid:#x})."
         count = len(event["operations"])
         requests = len({outcome["request_id"] for outcome in event["outcomes"]})
-        kept = f"; it records the outcomes of {requests} request(s)" if requests else ""
+        kept = "; it records the outcome of 1 request" if requests == 1 else ""
+        if requests > 1:
+            kept = f"; it records the outcomes of {requests} requests"
         noun = "operation" if count == 1 else "operations"
         return f"ZooKeeper applies {count} {noun} as zxid {zxid:#x}{kept}."
 
@@ -226,8 +231,8 @@ class Captions:
 
     def committed(self, position: int, event: Event) -> str:
         """ZooKeeper acknowledged a multi."""
-        who = self._who(position)
-        return f"{who} learns that commit {event['number']} is zxid {int(event['zxid']):#x}."
+        who, zxid = self._who(position), int(event["zxid"])
+        return f"{who} learns that commit {event['number']} is applied (zxid {zxid:#x})."
 
     def commit_unknown(self, position: int, event: Event) -> str:
         """The connection broke with a multi in flight."""

@@ -50,7 +50,7 @@ def diagram_of(reader: RunReader, request_id: str) -> Diagram:
         ClusterError: the run has no such request.
     """
     rows = reader.collector.rows
-    number = rows.request_numbers.get(request_id)
+    number = rows.number_of(request_id)
     if number is None:
         raise ClusterError(
             f"The run has no request {request_id!r}: `bridgehead ui` shows the ids of requests."

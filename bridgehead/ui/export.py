@@ -17,7 +17,6 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.ui import model
 from bridgehead.ui.captions import Captions
 from bridgehead.ui.reading import RunReader, find_run, read_run
-from bridgehead.ui.rows import packed
 from bridgehead.ui.verdicts import judged
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -31,16 +30,6 @@ RAW_EVENTS_MAX: Final = 200_000
 _BLOCK: Final = 500
 _IMPORT: Final = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?:function|class|const) (\w+)", re.MULTILINE)
-
-
-def pack(reader: RunReader) -> bytes:
-    """Return the head, as JSON, and the columns: what `unpack` of evidence.js reads."""
-    head = orjson.dumps(
-        {"names": model.names(), "state": model.state(reader)}, option=orjson.OPT_NON_STR_KEYS
-    )
-    rows = reader.collector.rows
-    padding = bytes(-len(head) % 8)
-    return b"".join([len(head).to_bytes(8, "little"), head, padding, packed(rows, rows.base)])
 
 
 def script() -> str:
@@ -79,10 +68,10 @@ def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:
     count = len(reader.collector.rows)
     first_raw = max(count - RAW_EVENTS_MAX, 0) // _BLOCK * _BLOCK
     about = {
+        **model.about(reader),
         "live": False,
-        "run": name,
+        "folder": name,
         "block": _BLOCK,
-        "zookeeperMembers": reader.zookeeper_members,
         "cut": f"Raw events and captions begin at event {first_raw + 1:,}." if first_raw else "",
     }
     policy = (
@@ -90,8 +79,11 @@ def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:
         f"style-src 'sha256-{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     data = [
-        _data("about", orjson.dumps(about).decode().replace("<", "\\u003c")),
-        _data("rows", _compressed(pack(reader))),
+        _data(
+            "about",
+            orjson.dumps(about, option=orjson.OPT_NON_STR_KEYS).decode().replace("<", "\\u003c"),
+        ),
+        _data("rows", _compressed(model.Batches(reader).pack(0, count))),
         _data("operations", _compressed(orjson.dumps(_operations(reader)))),
         _data("verdicts", _compressed(orjson.dumps(verdicts))),
         *(
@@ -124,6 +116,11 @@ def _blocks(reader: RunReader, first_raw: int) -> Iterator[str]:
 
 def _data(name: str, content: str) -> str:
     return f'<script type="text/plain" id="{name}">{content}</script>'
+
+
+def _text(document: Any) -> str:
+    text = orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS).decode()
+    return text.replace("<", "\\u003c")
 
 
 def _compressed(data: bytes) -> str:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from typing import Final
+
+_LAST: Final = (float("inf"), 0)  # no stream is later
 
 
 def causal_order(
@@ -17,7 +20,8 @@ def causal_order(
     A cycle, which only damaged evidence has, is cut at its earliest row.
 
     Args:
-        streams: the rows of each process, in the order in which it wrote them.
+        streams: the rows of each process, in the order in which it wrote them. Of two rows with
+            the same time, that of the earlier stream is the first.
         times_ms: the time of each row, by its clock.
         causes: the row that must precede a row, such as the sending of what it received.
 
@@ -40,7 +44,7 @@ def causal_order(
         now, stream = heapq.heappop(heap)
         rows = streams[stream]
         at = position[stream]
-        limit = heap[0][0] if heap else float("inf")
+        limit = heap[0] if heap else _LAST
         while True:
             row = rows[at]
             cause = causes.get(row)
@@ -54,11 +58,11 @@ def causal_order(
             for waiting in parked.pop(row, ()):
                 due = max(now, times_ms[streams[waiting][position[waiting]]])
                 heapq.heappush(heap, (due, waiting))
-                limit = heap[0][0]
+                limit = heap[0]
             if at == len(rows):
                 break
             now = max(now, times_ms[rows[at]])
-            if now > limit:
+            if (now, stream) > limit:
                 heapq.heappush(heap, (now, stream))
                 break
         position[stream] = at

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +23,10 @@ _CATCH_UP_S: Final = 30.0
 _POLL_S: Final = 0.05
 _TAIL_BYTES: Final = 1 << 20
 _DESCRIPTIONS: Final = ("run.json", "manifest.json")
-_CHUNK_BYTES: Final = 8 << 20
+_CHUNK_BYTES: Final = 8 << 20  # no line of ours is as long
+_STEP_BYTES: Final = 1 << 20
+_RELEASED_AFTER_BYTES: Final = 16 << 20
+_MARGIN_MS: Final = 1000.0  # of ZooKeeper's clock, and of events that are written later
 # The harness first: its clocks are never moved by a fault.
 _SOURCES: Final = ("harness", "client", "node")
 
@@ -80,7 +86,9 @@ class RunReader:
     collector: Collector
     files: list[_File] = field(default_factory=list)
     commits: Path | None = None  # decoded transactions of a run that is not sealed
+    log_folders: Sequence[str] = ()  # of ZooKeeper's members; by default run.json has them
     resources: list[TransactionFollower] = field(default_factory=list)
+    znodes: dict[str, Any] | None = None  # before the first row; None: no row was dropped
     _known: set[Path] = field(default_factory=set)
 
     @classmethod
@@ -92,7 +100,38 @@ class RunReader:
         """Read the new complete lines of all files."""
         self._find_files()
         for file in self.files:
-            self._read(file)
+            while self._read(file, _CHUNK_BYTES):
+                pass
+
+    def read_in_steps(self, step_bytes: int = _STEP_BYTES) -> Iterator[float]:
+        """Read a run that has ended; yield the share that was read each time rows are released.
+
+        The order of the rows is that of a run that is read at once: rows are released once every
+        process was read up to their time and a margin. The rows of several hosts, whose clocks may
+        differ by more, are released at the end.
+        """
+        self._find_files()
+        total = sum(f.path.stat().st_size for f in self.files if f.path.is_file()) or 1
+        streams: dict[str, list[_File]] = {}
+        for file in self.files:
+            streams.setdefault(file.stream, []).append(file)
+        collector, released_at = self.collector, 0
+        while streams:
+            stream = min(streams, key=collector.last_ms)
+            if not self._read(streams[stream][0], step_bytes):
+                del streams[stream][0]
+                if not streams[stream]:
+                    del streams[stream]
+            done = sum(file.offset for file in self.files)
+            until_ms = min((collector.last_ms(other) for other in streams), default=math.inf)
+            if not collector.has_one_clock or until_ms == -math.inf or not streams:
+                continue
+            if not len(collector.rows) or done - released_at >= _RELEASED_AFTER_BYTES:
+                released_at = done
+                collector.release(until_ms - _MARGIN_MS)
+                yield done / total
+        collector.release()
+        yield 1.0
 
     def line(self, position: int) -> bytes:
         """Return the line of a row; b"" if the file is gone."""
@@ -114,7 +153,17 @@ class RunReader:
     @property
     def zookeeper_members(self) -> int:
         """The number of ZooKeeper servers; 1 if it is not known."""
-        return len(description(self.run).get("log_folders") or ()) or 1
+        return len(self.log_folders or description(self.run).get("log_folders") or ()) or 1
+
+    def decode_transactions(self, *, once: bool) -> None:
+        """Start to decode ZooKeeper's logs, if they are known and the run is not sealed."""
+        if (self.run / COMMITS).is_file():
+            return
+        if self.log_folders or description(self.run).get("log_folders"):
+            follower = TransactionFollower(self.run, self.log_folders, once=once)
+            self.resources.append(follower)
+            if not follower.has_failed:
+                self.commits = follower.path
 
     def close(self) -> None:
         """Remove the files that the reader made."""
@@ -135,23 +184,26 @@ class RunReader:
             if path not in self._known:
                 self._known.add(path)
                 self.files.append(_File(path, len(self.files), stream))
+                self.collector.add_stream(stream)
 
-    def _read(self, file: _File) -> None:
+    def _read(self, file: _File, size: int) -> bool:
+        """Read complete lines of at most `size` bytes; return whether there may be more."""
         try:
             with file.path.open("rb") as opened:
                 opened.seek(file.offset)
-                while data := opened.read(_CHUNK_BYTES):
-                    complete = data.rpartition(b"\n")[0]
-                    if not complete:
-                        if len(data) == _CHUNK_BYTES:  # no line of ours is this long
-                            file.offset += len(data)
-                            self.collector.rows.skipped += 1
-                        break
-                    self.collector.add_lines(complete, file.number, file.offset, file.stream)
-                    file.offset += len(complete) + 1
-                    opened.seek(file.offset)
+                data = opened.read(size)
         except OSError:
-            return  # It was removed, or is not readable now; the next call tries again.
+            return False  # It was removed, or is not readable now; the next call tries again.
+        complete, newline, _ = data.rpartition(b"\n")
+        if newline:
+            self.collector.add_lines(complete, file.number, file.offset, file.stream)
+            file.offset += len(complete) + 1
+        elif len(data) == size < _CHUNK_BYTES:
+            return self._read(file, _CHUNK_BYTES)
+        elif len(data) == size:
+            file.offset += size
+            self.collector.rows.skipped += 1
+        return len(data) == size
 
 
 class TransactionFollower:
@@ -160,12 +212,14 @@ class TransactionFollower:
     The lines have the format of `commits.jsonl`, without secrets.
     """
 
-    def __init__(self, run: Path, *, once: bool) -> None:
+    def __init__(self, run: Path, log_folders: Sequence[str] = (), *, once: bool) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="bridgehead-ui-")
         self.path = Path(self._folder.name) / "commits.jsonl"
+        options = [f"--zookeeper-logs={folder}" for folder in log_folders]
+        options += ["--once"] if once else []
         with self.path.open("wb") as output:
             self._process = subprocess.Popen(
-                module_command("judge.evidence", "follow", str(run), *(["--once"] if once else [])),
+                module_command("judge.evidence", "follow", str(run), *options),
                 env=module_environment(),
                 stdin=subprocess.PIPE,  # It ends when this process ends.
                 stdout=output,
@@ -176,6 +230,11 @@ class TransactionFollower:
         deadline = time.monotonic() + _CATCH_UP_S
         while not self._has_caught_up() and time.monotonic() < deadline:
             time.sleep(_POLL_S)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the logs cannot be decoded: then no transaction is known."""
+        return self._process.poll() not in (None, 0)
 
     def _has_caught_up(self) -> bool:
         """Return whether the file has the transactions from before this process started."""
@@ -195,21 +254,27 @@ class TransactionFollower:
         self._folder.cleanup()
 
 
-def read_run(run: Path) -> RunReader:
-    """Read a whole run. Raises ClusterError."""
+def recorded_run(run: Path) -> RunReader:
+    """Return a reader of a run that has ended. Raises ClusterError."""
     reader = RunReader.of(run)
-    follower = None
-    if not (run / COMMITS).is_file() and description(run).get("log_folders"):
-        follower = TransactionFollower(run, once=True)
-        reader.commits = follower.path
-    # The rows have no cycles; to look for some after every few rows would take half of the time.
+    reader.decode_transactions(once=True)
+    return reader
+
+
+def read_run(run: Path) -> RunReader:
+    """Read a whole run that has ended. Raises ClusterError."""
+    reader = recorded_run(run)
+    with no_collection_of_garbage():
+        for _ in reader.read_in_steps():
+            pass
+    return reader
+
+
+@contextmanager
+def no_collection_of_garbage() -> Iterator[None]:
+    """Rows have no cycles; to look for some after every few rows would take half of the time."""
     gc.disable()
     try:
-        reader.poll()
-        reader.collector.release()
-        reader.collector.rows.renumber()
+        yield
     finally:
         gc.enable()
-        if follower is not None:
-            reader.resources.append(follower)
-    return reader

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import time
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -58,6 +58,8 @@ _TEXT_FIELDS: Final = {
 _RECEIVED, _DECIDED, _METRICS = NUMBERS["received"], NUMBERS["decided"], NUMBERS["metrics"]
 _RESPONDED: Final = NUMBERS["responded"]
 _FAULTS: Final = frozenset((NUMBERS["fault"], NUMBERS["healed"]))
+_LIVES: Final = frozenset(NUMBERS[key] for key in ("started", "stopped", "ended", "fault"))
+_KILL: Final = "kill"  # the fault
 _QUEUES: Final = (
     "kafka_controller_kafkacontroller_activecontrollercount",
     "kafka_controller_controllereventmanager_eventqueuesize",
@@ -65,10 +67,11 @@ _QUEUES: Final = (
     "kafka_server_socket_server_connection_count",
 )
 # An event of a kind on the left causes the events on the right with the same values of two fields.
-_ATTEMPT, _COMMIT, _DECISION, _ZXID = range(4)
+_ATTEMPT, _COMMIT, _DECISION, _ZXID, _CLAIM = range(5)
 _GIVES: Final = {
     NUMBERS["forward_sent"]: ((_ATTEMPT, "request_id", "attempt"),),
     NUMBERS["commit_sent"]: ((_COMMIT, "number", ""),),
+    NUMBERS["claimed"]: ((_CLAIM, "node", "epoch"),),
     NUMBERS["decided"]: ((_DECISION, "request_id", "zxid"),),
     _TRANSACTION: ((_ZXID, "zxid", ""),),
 }
@@ -121,6 +124,8 @@ class Request:
     """What the page knows of one request. `elements` are the first names of `element_count`."""
 
     request_id: str
+    handle: int  # of the request in rows that are not released yet
+    number: int = 0  # counted from 1 in the order of the first rows; 0: none of them is released
     api_key: int = -1
     api_version: int = -1
     client: int = 0
@@ -152,28 +157,47 @@ class Rows:
     nodes: Interner = field(default_factory=lambda: Interner("", 60_000))
     clients: Interner = field(default_factory=lambda: Interner(("", "", "", ""), CLIENTS_MAX))
     texts: Interner = field(default_factory=lambda: Interner("", TEXTS_MAX))
-    requests: dict[int, Request] = field(default_factory=dict)
-    request_numbers: dict[str, int] = field(default_factory=dict)
+    requests: dict[int, Request] = field(default_factory=dict)  # by number
     links: list[tuple[int, int]] = field(default_factory=list)  # transaction's row, request
     samples: list[tuple[float, int, list[float]]] = field(default_factory=list)
     skipped: int = 0  # lines that are no events
     late: int = 0  # rows that came after later rows had been shown
+    # Node -> positions at which it started (True) or ended (False).
+    lives: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)  # request -> its last position
     _links_of: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    _by_id: dict[str, Request] = field(default_factory=dict)
+    _by_handle: dict[int, Request] = field(default_factory=dict)
+    _handle_count: int = 0
     _request_count: int = 0
 
     def __len__(self) -> int:
         """The number of rows, including those that were dropped."""
         return self.base + len(self.columns["t"])
 
-    def request_number(self, request_id: str) -> int:
-        """Return the number of a request; a new one if the request is not known."""
-        number = self.request_numbers.get(request_id)
-        if number is None:
+    def request_of(self, request_id: str) -> Request:
+        """Return a request; a new one if it is not known."""
+        request = self._by_id.get(request_id)
+        if request is None:
+            self._handle_count += 1
+            request = self._by_id[request_id] = Request(request_id, self._handle_count)
+            self._by_handle[request.handle] = request
+        return request
+
+    def number_of(self, request_id: str) -> int | None:
+        """Return the number of a request that has rows; None: there is no such request."""
+        request = self._by_id.get(request_id)
+        return request.number or None if request is not None else None
+
+    def _numbered(self, handle: int) -> int:
+        request = self._by_handle.get(handle)
+        if request is None:  # it was dropped
+            return 0
+        if not request.number:
             self._request_count += 1
-            number = self.request_numbers[request_id] = self._request_count
-            self.requests[number] = Request(request_id)
-        return number
+            request.number = self._request_count
+            self.requests[request.number] = request
+        return request.number
 
     def extend(self, rows: Mapping[str, array[Any]], order: Sequence[int], t: list[float]) -> None:
         """Append rows in an order, with their times."""
@@ -185,29 +209,19 @@ class Rows:
         for name, column in self.columns.items():
             if name == "t":
                 column.extend(t)
-            elif name != "previous":
+            elif name not in ("previous", "request"):
                 column.extend(map(rows[name].__getitem__, order))
-        previous, last_rows = self.columns["previous"], self._last
-        for position, number in enumerate(self.columns["request"][start - self.base :], start):
+        numbers, previous = self.columns["request"], self.columns["previous"]
+        last_rows, handles = self._last, rows["request"]
+        for position, row in enumerate(order, start):
+            handle = handles[row]
+            number = self._numbered(handle) if handle else 0
+            numbers.append(number)
             if number:
                 previous.append(last_rows.get(number, -1) + 1)
                 last_rows[number] = position
             else:
                 previous.append(0)
-
-    def renumber(self) -> None:
-        """Number the requests in the order of their first rows. Only for a run that is complete."""
-        numbers = dict.fromkeys(self.columns["request"])
-        numbers.pop(0, None)
-        numbers |= dict.fromkeys(self.requests)
-        new = {0: 0} | {old: at for at, old in enumerate(numbers, start=1)}
-        self.columns["request"] = array("I", map(new.__getitem__, self.columns["request"]))
-        self.requests = {new[old]: request for old, request in self.requests.items()}
-        self.request_numbers = {name: new[old] for name, old in self.request_numbers.items()}
-        self._last = {new[old]: last for old, last in self._last.items()}
-        links, self.links, self._links_of = self.links, [], {}
-        for position, old in links:
-            self.link(position, new[old])
 
     def drop(self, count: int) -> None:
         """Drop the first rows, and the requests that only they belong to."""
@@ -219,11 +233,11 @@ class Rows:
         self._links_of = {}
         for position, number in self.links:
             self._links_of.setdefault(number, []).append((position, number))
-        # Newer requests may have rows that are not released yet.
-        oldest = min(self._last, default=self._request_count + 1)
-        for number in [number for number in self.requests if number < oldest]:
-            if number not in self._links_of:
-                self.request_numbers.pop(self.requests.pop(number).request_id, None)
+        for number in self.requests.keys() - self._last.keys() - self._links_of.keys():
+            request = self.requests.pop(number)
+            del self._by_id[request.request_id], self._by_handle[request.handle]
+        for lives in self.lives.values():
+            del lives[: max(bisect_left(lives, (self.base, False)) - 1, 0)]
         first = self.columns["t"][0] if self.columns["t"] else 0.0
         self.samples = [sample for sample in self.samples if sample[0] >= first]
 
@@ -231,10 +245,19 @@ class Rows:
         """Return the transactions that record outcomes of a request, in their order."""
         return self._links_of.get(number, [])
 
-    def link(self, position: int, number: int) -> None:
+    def link(self, position: int, handle: int) -> None:
         """Note that the transaction at a position records an outcome of a request."""
+        number = self._numbered(handle)
+        if not number:
+            return
         self.links.append((position, number))
         self._links_of.setdefault(number, []).append((position, number))
+
+    def is_running(self, node: int, position: int) -> bool:
+        """Return whether a process runs; a process of which nothing is known does."""
+        lives = self.lives.get(node, [])
+        before = bisect_right(lives, (position, True)) - 1
+        return before < 0 or lives[before][1]
 
     def links_since(self, position: int) -> list[tuple[int, int]]:
         """Return the links of transactions from a position on."""
@@ -267,9 +290,11 @@ class Collector:
         self._started_ms = started_ms
         self._offsets: dict[str, float] = {}  # host -> wall clock minus monotonic clock
         self._streams: dict[str, list[int]] = {}
+        self._last_ms: dict[str, float] = {}
         self._given: dict[tuple[Any, ...], int] = {}
         self._needed: list[tuple[int, tuple[Any, ...]]] = []
         self._links: dict[int, list[int]] = {}
+        self._lives: dict[int, tuple[int, bool]] = {}
         self._waiting = self._no_rows()
         self._chunk: list[tuple[Any, ...]] = []
         self._count = 0
@@ -281,6 +306,19 @@ class Collector:
             return time.time_ns() / 1e6 - self._started_ms
         return time.monotonic_ns() / 1e6 + shift
 
+    @property
+    def has_one_clock(self) -> bool:
+        """Whether one host wrote all events so far."""
+        return len(self._offsets) <= 1
+
+    def add_stream(self, stream: str) -> None:
+        """Note a process. The order of the calls decides between events of equal times."""
+        self._streams.setdefault(stream, [])
+
+    def last_ms(self, stream: str) -> float:
+        """Return the time of a stream's last line that was added; before the first, -infinity."""
+        return self._last_ms.get(stream, float("-inf"))
+
     @staticmethod
     def _no_rows() -> dict[str, array[Any]]:
         codes = COLUMNS | _PLACES
@@ -291,8 +329,10 @@ class Collector:
 
         `stream` is the process that wrote them, in this order.
         """
-        handles = self._streams.setdefault(stream, [])
+        self.add_stream(stream)
+        handles = self._streams[stream]
         chunk, loads = self._chunk, orjson.loads
+        row: tuple[Any, ...] = ()
         for line in data.split(b"\n"):
             length = len(line)
             if length:
@@ -308,6 +348,8 @@ class Collector:
                     if len(chunk) >= 4096:
                         self._store()
             offset += length + 1
+        if row:
+            self._last_ms[stream] = row[0]
 
     def _store(self) -> None:
         if not self._chunk:
@@ -344,6 +386,9 @@ class Collector:
         for place, row in enumerate(released):
             for number in self._links.get(row, ()):
                 self.rows.link(start + place, number)
+            if row in self._lives:
+                node, runs = self._lives[row]
+                self.rows.lives.setdefault(node, []).append((start + place, runs))
         self._keep(order[count:])
         return count
 
@@ -357,12 +402,13 @@ class Collector:
             stream: [handles[row] for row in rows if row in handles]
             for stream, rows in self._streams.items()
         }
-        self._streams = {stream: rows for stream, rows in kept.items() if rows}
+        self._streams = kept  # in their order also without rows: it decides between equal times
         self._given = {key: handles[row] for key, row in self._given.items() if row in handles}
         self._needed = [(handles[row], key) for row, key in self._needed if row in handles]
         self._links = {
             handles[row]: numbers for row, numbers in self._links.items() if row in handles
         }
+        self._lives = {handles[row]: life for row, life in self._lives.items() if row in handles}
         self._count = len(order)
 
     def _row(self, event: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -382,7 +428,8 @@ class Collector:
         t = mono_ms + shift
         node = rows.nodes.number(str(event["node"]))
         request_id = get("request_id")
-        request = rows.request_number(str(request_id)) if request_id is not None else 0
+        # Without the request that its kind needs, a line is no event.
+        request: Any = rows.request_of(str(request_id)) if request_id is not None else None
         lane = KINDS[kind].lane
         if kind in _WITH_SIDE:
             side = get("side") or get("role")
@@ -392,18 +439,22 @@ class Collector:
         error = get("error")
         flags = (LOCAL if get("local") else 0) | (CLOSED if get("closed") else 0)
         if kind == _RECEIVED:
-            self._received(rows.requests[request], event, node)
+            self._received(request, event, node)
         elif kind == _DECIDED:
-            error = self._decided(rows.requests[request], event)
+            error = self._decided(request, event)
         elif kind == _METRICS:
             values = event["values"]
             rows.samples.append((t, node, [float(values.get(queue, 0)) for queue in _QUEUES]))
         elif kind == _RESPONDED and error and request:
-            rows.requests[request].error = error
+            request.error = error
         self._note_causes(kind, event)
+        peer = self._peer(kind, get)
+        if kind in _LIVES and (kind != NUMBERS["fault"] or event["action"] == _KILL):
+            self._lives[self._count] = peer or node, kind == NUMBERS["started"]
         return (
-            *(t, get("zxid") or 0, request, get("epoch") or 0, get("number") or 0, text, node),
-            *(self._peer(kind, get), min(get("attempt") or 0, 0xFFFF)),
+            *(t, get("zxid") or 0, request.handle if request else 0, get("epoch") or 0),
+            *(get("number") or 0, text, node),
+            *(peer, min(get("attempt") or 0, 0xFFFF)),
             *(NO_ERROR if error is None else error, kind, lane, flags),
         )
 
@@ -455,11 +506,14 @@ class Collector:
                 number = number_of(data)
             if kind in ("create", "set", "delete") and operation.get("role") == "admin":
                 flags |= WRITES
-        requests = [self.rows.request_number(outcome["request_id"]) for outcome in line["outcomes"]]
+        outcomes = line["outcomes"]
+        requests = {self.rows.request_of(outcome["request_id"]).handle for outcome in outcomes}
         if requests:
-            self._links[self._count] = sorted(set(requests))
+            self._links[self._count] = sorted(requests)
         zxid = line["zxid"]
         self._note_causes(_TRANSACTION, {"zxid": zxid, "number": number or None})
+        if flags & CONTROLLER_CREATED:
+            self._needed.append((self._count, (_CLAIM, self.rows.nodes.values[peer], epoch)))
         return (
             *(line["time_ms"] - self._started_ms, zxid, 0, epoch, number),
             *(self.rows.texts.number(line["session"]), 0, peer, 0, NO_ERROR, _TRANSACTION),
@@ -480,10 +534,10 @@ def broker_of(data: str | None) -> int:
         return -1
 
 
-def packed(rows: Rows, start: int, names: Iterable[str] = COLUMNS) -> bytes:
-    """Return the columns from a position on, one after the other, padded to 8 bytes each."""
+def packed(rows: Rows, start: int, stop: int) -> bytes:
+    """Return the columns between two positions, one after the other, padded to 8 bytes each."""
     parts = []
-    for name in names:
-        data = rows.columns[name][start - rows.base :].tobytes()
+    for name in COLUMNS:
+        data = rows.columns[name][start - rows.base : stop - rows.base].tobytes()
         parts += [data, bytes(-len(data) % 8)]
     return b"".join(parts)

@@ -7,10 +7,11 @@ also needs a header that only this page can send, with a second token.
 from __future__ import annotations
 
 import asyncio
+import base64
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -26,9 +27,9 @@ from starlette.routing import Mount, Route
 from bridgehead.cluster.data_directory import DataDirectory
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.ui import actions, model
-from bridgehead.ui.export import STATIC, pack
-from bridgehead.ui.reading import RunReader, TransactionFollower, description
-from bridgehead.ui.rows import COLUMNS
+from bridgehead.ui.export import STATIC
+from bridgehead.ui.processes import Scenarios, scenario_names
+from bridgehead.ui.reading import RunReader, no_collection_of_garbage
 from bridgehead.ui.verdicts import judged
 
 ROWS_MAX: Final = 200_000  # that a live page can get; older ones are in the files
@@ -56,28 +57,40 @@ _TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascri
 
 @dataclass(slots=True)
 class Served:
-    """What one server shows. `data_dir` is the running cluster's folder; None for a replay."""
+    """What one server shows.
+
+    `data_dir` is the folder of a running cluster. Without it, the run has ended, or with `follows`
+    it grows until this process ends.
+    """
 
     reader: RunReader
     shown_run: str  # the run's folder, for the commands that the page shows
     data_dir: Path | None = None
     read_only: bool = False
+    follows: bool = False
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     action_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     rows_max: int = ROWS_MAX
-    ended: bool = False
+    scenarios: Scenarios | None = None
+    share_read: float = 1.0
+    ended: bool = False  # no row will be added
     streams: int = 0
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def __post_init__(self) -> None:
+        if self.may_act and self.data_dir is not None and self.scenarios is None:
+            folder = self.data_dir.with_name(f"{self.data_dir.resolve().name}-scenarios")
+            self.scenarios = Scenarios(folder)
 
     @property
     def live(self) -> bool:
         """Whether the cluster runs."""
-        return self.data_dir is not None
+        return self.data_dir is not None or self.follows
 
     @property
     def may_act(self) -> bool:
         """Whether the page has buttons that break the cluster."""
-        return self.live and not self.read_only
+        return self.data_dir is not None and not self.read_only
 
 
 def build_app(served: Served) -> Starlette:
@@ -85,13 +98,14 @@ def build_app(served: Served) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        task = asyncio.create_task(_follow(served)) if served.live else None
+        task = asyncio.create_task(_follow(served) if served.live else _read(served))
         try:
             yield
         finally:
-            if task is not None:
-                task.cancel()
+            task.cancel()
             served.reader.close()
+            if served.scenarios is not None:
+                await asyncio.to_thread(served.scenarios.close)
 
     pages = _Pages(served)
     routes = [
@@ -145,7 +159,11 @@ def _foreign(headers: Mapping[str, str]) -> str:
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != host:
         return "Requests of other pages are rejected."
-    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+    # A link may lead to the page: who follows it knows the token.
+    follows_link = headers.get("sec-fetch-mode") == "navigate"
+    follows_link &= headers.get("sec-fetch-dest") == "document"
+    site = headers.get("sec-fetch-site", "none")
+    if site not in ("none", "same-origin") and not follows_link:
         return "Requests of other pages are rejected."
     return ""
 
@@ -172,6 +190,7 @@ class _Pages:
 
     def __init__(self, served: Served) -> None:
         self._served = served
+        self._scenario_names: tuple[str, ...] | None = None
 
     async def file(self, request: Request) -> Response:
         """Return a file of the page."""
@@ -183,22 +202,31 @@ class _Pages:
 
     async def about(self, _: Request) -> Response:
         """Return what the page must know first."""
-        served = self._served
+        served, scenarios = self._served, self._served.scenarios
+        if scenarios is not None and self._scenario_names is None:
+            self._scenario_names = await asyncio.to_thread(scenario_names)
         return _json(
             {
+                **model.about(served.reader),
                 "live": served.live,
-                "run": served.shown_run,
-                "zookeeperMembers": served.reader.zookeeper_members,
+                "rowsMax": served.rows_max if served.live else None,
+                "folder": served.shown_run,
                 "actionToken": served.action_token if served.may_act else None,
                 "dataDir": str(served.data_dir) if served.data_dir else None,
                 "actions": actions.described() if served.may_act else [],
+                "scenarios": self._scenario_names or [],
+                "scenariosDir": str(scenarios.folder) if scenarios is not None else None,
             }
         )
 
     async def rows(self, _: Request) -> Response:
-        """Return all rows."""
-        async with self._served.news:  # no row is added meanwhile
-            data = await asyncio.to_thread(pack, self._served.reader)
+        """Return the first rows; the stream has the others."""
+        served, rows = self._served, self._served.reader.collector.rows
+        async with served.news:  # no row is added meanwhile
+            await served.news.wait_for(lambda: served.live or served.ended or len(rows))
+            stop = min(len(rows), rows.base + _ROWS_OF_A_BATCH_MAX)
+            batches = model.Batches(served.reader)
+            data = await asyncio.to_thread(batches.pack, rows.base, stop, served.share_read)
         return Response(data, media_type="application/octet-stream")
 
     async def details(self, request: Request) -> Response:
@@ -209,14 +237,18 @@ class _Pages:
         return _json(shown)
 
     async def operations(self, request: Request) -> Response:
-        """Return what transactions wrote."""
+        """Return what transactions wrote since a position, or all if it is before the rows."""
         reader, since = self._served.reader, _number(request, "since")
         async with self._served.news:
+            is_all = since <= reader.collector.rows.base
+            first = model.first_znodes(reader) if is_all else None
             written = await asyncio.to_thread(lambda: list(model.operations(reader, since)))
-        return _json({"first": model.first_znodes(reader), "operations": written})
+        return _json({"first": first, "operations": written})
 
     async def verdicts(self, _: Request) -> Response:
-        """Return the judge's verdicts."""
+        """Return the judge's verdicts; of a recorded run, when its rows have been read."""
+        async with self._served.news:
+            await self._served.news.wait_for(lambda: self._served.live or self._served.ended)
         return _json(await asyncio.to_thread(judged, self._served.reader, live=self._is_running()))
 
     def _is_running(self) -> bool:
@@ -232,14 +264,17 @@ class _Pages:
             return _plain(403, "This page may not act.")
         body = await request.body() if _is_short(request) else b""
         assert served.data_dir is not None
+        assert served.scenarios is not None
         try:
             document = orjson.loads(body)
-            result = await asyncio.to_thread(actions.execute, document, served.data_dir)
+            result = await asyncio.to_thread(
+                actions.execute, document, served.data_dir, served.scenarios
+            )
         except ValueError:
             return _plain(400, "An action is a JSON object.")
         except ClusterError as error:
             return _json({"error": str(error)})
-        return _json({"result": result})
+        return _json(result)
 
     async def stream(self, request: Request) -> Response:
         """Return new rows as server-sent events, after the position that the browser has."""
@@ -259,74 +294,53 @@ def _is_short(request: Request) -> bool:
 async def _events(served: Served, after: int) -> AsyncIterator[bytes]:
     """Yield batches of rows, each with the position after it as its id."""
     rows = served.reader.collector.rows
-    told = _Known()
+    batches = model.Batches(served.reader)
+    is_first = True
     served.streams += 1
     try:
         yield b"retry: 500\n\n"
         while True:
-            if not rows.base <= after <= len(rows):
+            batch = None
+            async with served.news:
+                is_kept = rows.base <= after <= len(rows)
+                if is_kept and (after < len(rows) or is_first):
+                    stop = min(len(rows), after + _ROWS_OF_A_BATCH_MAX)
+                    batch = await asyncio.to_thread(batches.pack, after, stop, served.share_read)
+                    after, is_first = stop, False
+                elif is_kept and not served.ended:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(served.news.wait(), _HEARTBEAT_S)
+            if not is_kept:
                 yield b"event: reset\ndata: {}\n\n"
                 return
-            if after < len(rows) or not told.began:
-                async with served.news:
-                    stop = min(len(rows), after + _ROWS_OF_A_BATCH_MAX)
-                    batch = told.batch(served.reader, after, stop)
-                after = stop
-                yield b"event: rows\nid: %d\ndata: %b\n\n" % (after, orjson.dumps(batch))
-                continue
-            if served.ended:
+            if batch is not None:
+                yield b"event: rows\nid: %d\ndata: %b\n\n" % (after, base64.b64encode(batch))
+            elif served.ended and after == len(rows):
                 yield b"event: ended\ndata: {}\n\n"
                 return
-            try:
-                async with served.news:
-                    await asyncio.wait_for(served.news.wait(), _HEARTBEAT_S)
-            except TimeoutError:
+            else:
                 yield b": still here\n\n"
     finally:
         served.streams -= 1
 
 
-class _Known:
-    """How much one page knows. Its first batch has all names: it may have missed some."""
-
-    def __init__(self) -> None:
-        self.began = False
-        self._nodes = self._clients = self._texts = 0
-
-    def batch(self, reader: RunReader, start: int, stop: int) -> dict[str, Any]:
-        rows = reader.collector.rows
-        columns = [rows.columns[name][start - rows.base : stop - rows.base] for name in COLUMNS]
-        links = [link for link in rows.links_since(start) if link[0] < stop]
-        requests = {number for number in columns[2] if number} | {number for _, number in links}
-        first = columns[0][0] if stop > start else float("inf")
-        batch = {
-            "start": start,
-            "rows": list(zip(*columns, strict=True)),
-            "allNames": not self.began,
-            "nodes": rows.nodes.values[self._nodes :],
-            "clients": rows.clients.values[self._clients :],
-            "texts": rows.texts.values[self._texts :],
-            "requests": [
-                [n, *rows.requests[n].described()] for n in sorted(requests) if n in rows.requests
-            ],
-            "links": links,
-            "samples": rows.samples_since(first),
-            "hasTransactions": reader.has_transactions,
-            **model.notices(reader),
-        }
-        self.began = True
-        self._nodes, self._clients = len(rows.nodes.values), len(rows.clients.values)
-        self._texts = len(rows.texts.values)
-        return batch
+async def _read(served: Served) -> None:
+    """Read a run that has ended; meanwhile pages show what was read."""
+    with no_collection_of_garbage():
+        steps = served.reader.read_in_steps()
+        while not served.ended:
+            async with served.news:
+                served.share_read = await asyncio.to_thread(next, steps, 1.0)
+                served.ended = served.share_read == 1.0
+                served.news.notify_all()
 
 
 async def _follow(served: Served) -> None:
     """Read what the cluster writes, until it stops; then read the rest."""
-    assert served.data_dir is not None
-    directory = DataDirectory(served.data_dir)
+    directory = DataDirectory(served.data_dir) if served.data_dir is not None else None
     collector = served.reader.collector
     while not served.ended:
-        ended = not directory.is_claimed()
+        ended = directory is not None and not directory.is_claimed()
         if ended:
             await asyncio.sleep(_HOLD_MS / 1000)  # the last transactions may still be decoded
         async with served.news:
@@ -335,24 +349,27 @@ async def _follow(served: Served) -> None:
             collector.release(until)
             excess = len(collector.rows) - collector.rows.base - served.rows_max
             if excess > 0:
-                collector.rows.drop(max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4)))
+                count = max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4))
+                await asyncio.to_thread(model.drop, served.reader, count)
             served.ended = ended
             served.news.notify_all()
         await asyncio.sleep(_POLL_S)
 
 
-def open_run(run: Path) -> RunReader:
+def open_run(run: Path, log_folders: Sequence[str] = ()) -> RunReader:
     """Return a reader that follows a running cluster's run. Raises ClusterError."""
     reader = RunReader.of(run)
-    if description(run).get("log_folders"):
-        follower = TransactionFollower(run, once=False)
-        reader.resources.append(follower)
-        reader.commits = follower.path
+    reader.log_folders = log_folders
+    reader.decode_transactions(once=False)
     return reader
 
 
-def serve(served: Served, port: int, announce: Callable[[str], None]) -> None:
+def serve(
+    served: Served, port: int, announce: Callable[[str], None], host: str = "127.0.0.1"
+) -> None:
     """Serve until interrupted; `announce` gets the page's address once it can be opened.
+
+    Only in a container, whose port is published on loopback, `host` is another address.
 
     Raises:
         ClusterError: the port cannot be bound.
@@ -363,7 +380,7 @@ def serve(served: Served, port: int, announce: Callable[[str], None]) -> None:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(("127.0.0.1", port))
+        listener.bind((host, port))
     except OSError as error:
         raise ClusterError(
             f"Port {port} cannot be used ({error.strerror}): choose another with --port."

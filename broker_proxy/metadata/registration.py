@@ -31,6 +31,11 @@ class Registration:
         broker_id = self.broker.broker_id
         return BrokerIdZnode.path(broker_id), NodeZnode.path(broker_id)
 
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The paths of the folders of the two znodes."""
+        return tuple(path.rpartition("/")[0] for path in self.paths)
+
     def foreign(self, stats: Sequence[Stat | None], session_id: int) -> str | None:
         """Return the path of a znode that another session owns, None if there is none."""
         for path, stat in zip(self.paths, stats, strict=True):

@@ -29,6 +29,7 @@ from cluster_model.znodes.layout import (
     BRIDGEHEAD_PATHS,
     BrokerIdZnode,
     ClusterIdZnode,
+    CommitZnode,
     ConfigZnode,
     ControllerZnode,
     NodeAddress,
@@ -45,6 +46,7 @@ from zookeeper_client.wire import NO_NODE, NODE_EXISTS, ReadChildren, ReadData, 
 
 _log = logging.getLogger(__name__)
 _RETRY_S: Final = 0.2
+_RETRY_MAX_S: Final = 3.0  # after rejected registrations; a repair by hand takes effect then
 Result = TypeVar("Result")
 
 
@@ -117,6 +119,8 @@ class ZooKeeperWatcher:
         self._reading_controller = asyncio.Lock()
         # False until the node first calls `watch`. From then on, it is called after each connect.
         self._is_watching = False
+        self._cluster_id = ""  # unknown until the node starts
+        self._is_elsewhere = False  # logged once
         self._stopped = False
 
     @property
@@ -171,12 +175,9 @@ class ZooKeeperWatcher:
 
     async def has_start_up_paths(self, more: Sequence[str] = ()) -> bool:
         """True if a node has already created the znodes without which no broker can register."""
-        paths = ("/brokers/ids", *more, *BRIDGEHEAD_PATHS, "/cluster")
-        children_of_paths = await self._live.read([ReadChildren(path) for path in paths])
-        # The cluster id is written last.
-        return all(children is not None for children in children_of_paths) and "id" in (
-            children_of_paths[-1] or ()
-        )
+        paths = ("/brokers/ids", *more, *BRIDGEHEAD_PATHS)
+        reads = [ReadChildren(path) for path in (*paths, CommitZnode.path, ClusterIdZnode.path)]
+        return None not in await self._live.read(reads)
 
     async def is_registered(self, broker_id: int) -> bool:
         """Return whether a broker is registered. ZooKeeper knows this without a controller."""
@@ -199,8 +200,43 @@ class ZooKeeperWatcher:
             return None
 
     async def cluster_id(self) -> str:
-        """Return the cluster id. Raises NoSuchZnodeError if no node has ever been started."""
-        return ClusterIdZnode.decode((await self._live.get(ClusterIdZnode.path)).data)
+        """Return the cluster id, and serve only this cluster from now on.
+
+        Raises:
+            NoSuchZnodeError: no node has ever been started.
+        """
+        znode = await self._live.get(ClusterIdZnode.path)
+        self._cluster_id = ClusterIdZnode.decode(znode.data)
+        return self._cluster_id
+
+    async def find_cluster_id(self) -> str | None:
+        """Return the cluster id; None if no node has ever been started."""
+        try:
+            return ClusterIdZnode.decode((await self._live.get(ClusterIdZnode.path)).data)
+        except NoSuchZnodeError:
+            return None
+
+    async def _serves_other_cluster(
+        self, session: ZooKeeperSession, again: Callable[[], None]
+    ) -> bool:
+        """Return whether ZooKeeper now has another cluster; a change then calls `again`.
+
+        Somebody may empty ZooKeeper and start other brokers there. This broker must neither
+        register with their controller nor follow it: it would delete all its logs.
+        """
+        if not self._cluster_id:
+            return False
+        try:
+            now = ClusterIdZnode.decode((await session.get(ClusterIdZnode.path)).data)
+        except (NoSuchZnodeError, ZnodeContentError):
+            return False  # In such a ZooKeeper no controller is elected.
+        was_elsewhere, self._is_elsewhere = self._is_elsewhere, now != self._cluster_id
+        if self._is_elsewhere:
+            await session.exists(ClusterIdZnode.path, again)
+            if not was_elsewhere:
+                text = "%s names the cluster %s, but this broker belongs to %s: restore its data"
+                _log.error(text, ClusterIdZnode.path, now, self._cluster_id)
+        return self._is_elsewhere
 
     async def register(self, registration: BrokerRegistration, address: NodeAddress) -> int:
         """Register this broker; return its epoch.
@@ -221,6 +257,12 @@ class ZooKeeperWatcher:
         deadline = asyncio.get_running_loop().time() + 2 * self._session_timeout_ms / 1000 + 1
         while True:
             session = self._live
+            for parent in registration.parents:
+                if await session.exists(parent) is None:
+                    raise RegistrationRejectedError(
+                        f"{parent} is missing, so broker {broker_id} cannot register: ZooKeeper "
+                        "has lost metadata; restore its data"
+                    )
             stats = [await session.exists(path) for path in registration.paths]
             if registration.is_intact(stats, session.session_id):
                 return self._registered(registration, session, stats)
@@ -269,12 +311,15 @@ class ZooKeeperWatcher:
         async with self._registering:
             while True:
                 session, again = self._live, self._registration_changed
+                if await self._serves_other_cluster(session, again):
+                    return
                 stats = [await session.exists(path, again) for path in registration.paths]
                 if registration.is_intact(stats, session.session_id):
                     self._registered(registration, session, stats)
                     return
                 if self._registered_in is session:
                     _log.warning("the registration was deleted or overwritten; registering again")
+                    self._registered_in = None
                 await self._register(registration)
 
     def _registration_changed(self) -> None:
@@ -416,6 +461,7 @@ class ZooKeeperWatcher:
         """Repeat a step until it succeeds, or leave it to `watch` if only the connection broke."""
 
         async def persist() -> None:
+            pause_s, rejection = _RETRY_S, ""
             while not self._stopped:
                 try:
                     await step()
@@ -424,10 +470,13 @@ class ZooKeeperWatcher:
                         return  # After the reconnect `watch` reads what has changed.
                     _log.warning("ZooKeeper: %s; trying again", lost)
                 except RegistrationRejectedError as error:
-                    _log.error("%s", error)
+                    if str(error) != rejection:
+                        _log.error("%s", error)
+                    rejection = str(error)
+                    pause_s = min(2 * pause_s, _RETRY_MAX_S)
                 else:
                     return
-                await asyncio.sleep(_RETRY_S)
+                await asyncio.sleep(pause_s)
 
         task = asyncio.create_task(persist())
         self._tasks.add(task)
@@ -461,6 +510,9 @@ class ZooKeeperWatcher:
     async def _read_and_report(self) -> None:
         again = self._controller_changed
         session = self._live
+        if await self._serves_other_cluster(session, again):
+            self._report(None)
+            return
         try:
             data, _ = await session.get(ControllerZnode.path, again)
         except NoSuchZnodeError:

@@ -30,6 +30,13 @@ class Direction(NamedTuple):
     is_request: bool
 
 
+class Message(NamedTuple):
+    """A message on a link: what to call when it arrives."""
+
+    deliver: Callable[..., None]
+    arguments: tuple[Any, ...]
+
+
 class DirectionFaults:
     """The faults of one path. All links of the path share it."""
 
@@ -45,13 +52,19 @@ class SimulatedLink:
     """One direction of one connection. Callbacks run in the context of the receiving process."""
 
     def __init__(
-        self, network: SimulatedNetwork, path: Direction, receiver: Process | None
+        self,
+        network: SimulatedNetwork,
+        path: Direction,
+        receiver: Process | None,
+        connection: SimulatedConnection,
     ) -> None:
         self._network = network
+        self.path = path
+        self.connection = connection
         self._route = network.routes[path]
         self._context = network.context if receiver is None else receiver.context
         self._last_due_s = 0.0
-        self._held: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self.held: deque[Message] = deque()
 
     def send(self, deliver: Callable[..., None], *arguments: Any) -> None:
         """Call `deliver` at the other end, after everything that was sent before."""
@@ -61,19 +74,27 @@ class SimulatedLink:
         network.loop.call_at(due_s, self._arrive, deliver, arguments, context=self._context)
 
     def _arrive(self, deliver: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        if self._held or self._route.cuts:
-            if not self._held:
+        gate = self._network.gate
+        message = Message(deliver, arguments)
+        if self.held or self._route.cuts or (gate is not None and gate(self, message)):
+            if not self.held:
                 self._route.holding.append(self)
-            self._held.append((deliver, arguments))
+            self.held.append(message)
         else:
             deliver(*arguments)
 
     def release(self) -> None:
         """Deliver what was held back."""
-        held = list(self._held)
-        self._held.clear()
+        held = list(self.held)
+        self.held.clear()
         for deliver, arguments in held:
             self._network.loop.call_soon(self._arrive, deliver, arguments, context=self._context)
+
+    def release_first(self) -> None:
+        """Deliver the first message that was held back; the others arrive again."""
+        deliver, arguments = self.held.popleft()
+        self._network.loop.call_soon(deliver, *arguments, context=self._context)
+        self.release()
 
 
 class SimulatedConnection:
@@ -89,8 +110,8 @@ class SimulatedConnection:
         self._network = network
         self.service = service
         self.client, self.server = client, server
-        self.requests = SimulatedLink(network, Direction(service, is_request=True), server)
-        self.replies = SimulatedLink(network, Direction(service, is_request=False), client)
+        self.requests = SimulatedLink(network, Direction(service, is_request=True), server, self)
+        self.replies = SimulatedLink(network, Direction(service, is_request=False), client, self)
         self.unfinished = 0  # Envelopes to which the server has not sent a reply
         self.on_client_reset: Callable[[], None] = lambda: None
         self.on_server_reset: Callable[[], None] = lambda: None
@@ -116,6 +137,8 @@ class SimulatedNetwork:
         self.connections: dict[SimulatedConnection, None] = {}
         self.routes: defaultdict[Direction, DirectionFaults] = defaultdict(DirectionFaults)
         self.listeners: dict[int, SimulatedListener] = {}
+        # Called with each message that arrives; True holds it back, and what follows on its link.
+        self.gate: Callable[[SimulatedLink, Message], bool] | None = None
         self._source = random.Random(f"delays {seed}")
         self._next_port = _FIRST_CLIENT_PORT
 

@@ -55,13 +55,13 @@ class SimulatedNode:
             folder,
             self._cluster.seeded_bugs,
             self._cluster.collaborators,
-            partial(with_failpoints, reached=partial(self._reached, self.process)),
+            partial(self._cluster.extend, self),
         )
         self._expire_controller = parts.controller.expire
         self.node = Node(parts)
         await self.node.start()
 
-    async def _reached(self, process: Process | None, failpoint: str) -> None:
+    async def reached(self, process: Process | None, failpoint: str) -> None:
         """Hold the process if the failpoint is armed."""
         held = self._cluster.armed.pop(failpoint, None)
         if held is not None and process is not None:
@@ -126,6 +126,8 @@ class SimulatedCluster:
         self._node_properties = node_properties
         self.collaborators = collaborators(loop, service)
         self.armed: dict[str, asyncio.Future[int]] = {}  # by failpoint
+        # Derives the collaborators of a node that is about to start.
+        self.extend: Callable[[SimulatedNode, Collaborators], Collaborators] = _with_failpoints
         self.nodes = {number: SimulatedNode(self, number) for number in range(1, brokers + 1)}
 
     def address(self, broker: int, listener: str | None = None) -> str:
@@ -191,6 +193,10 @@ class SimulatedCluster:
             node.node is not None and expected <= set(node.node.status()["brokers"])
             for node in self.nodes.values()
         )
+
+
+def _with_failpoints(node: SimulatedNode, faulty: Collaborators) -> Collaborators:
+    return with_failpoints(faulty, partial(node.reached, node.process))
 
 
 def collaborators(loop: NetworkLoop, service: ZooKeeperService) -> Collaborators:

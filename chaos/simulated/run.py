@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
 import logging
@@ -17,26 +16,17 @@ from typing import Final
 
 from bridgehead.cluster import ClientHistory, RunSettings
 from bridgehead.cluster.event_lines import EventLines
-from bridgehead.cluster.run_record import RunRecord
-from bridgehead.cluster.settings import ClusterSettings
 from chaos.judging import judge_run, operations_min
 from chaos.player import NoProgressError, Player, Say
 from chaos.result import Result
 from chaos.scenario import SIMULATED, Scenario
-from chaos.simulated.evidence import digest_of, seal_run
 from chaos.simulated.network import NetworkLoop
-from chaos.simulated.nodes import SimulatedCluster
+from chaos.simulated.sealed_run import SealedRun, digest_of
 from chaos.simulated.target import SimulatedTarget
 from chaos.simulated.virtual_time import NothingLeftError, virtual_host
-from chaos.simulated.zookeeper_session import SimulatedSession, ZooKeeperService
 from chaos.workload import Place
-from event_log.evidence import Manifest
 from judge.verdicts import Verdict
-from node.znode_dump import dump_through
 
-_COMPLETE_WITHIN_S: Final = 60.0
-_POLL_S: Final = 0.02
-_DUMP_TIMEOUT_MS: Final = 10_000
 # A process that has used more memory gets no further run. What a run leaves behind is never freed.
 _MEMORY_MAX_KIB: Final = 256 * 1024
 _remains: list[object] = []
@@ -126,8 +116,8 @@ def simulate(scenario: Scenario, seed: int, folder: Path, say: Say) -> Result:
             loop.run_until_complete(simulation.play())
         except (NoProgressError, NothingLeftError) as error:
             broken_off.append(str(error))
-    if simulation.manifest is not None:
-        result.digest = digest_of(simulation.record.folder, simulation.manifest)
+    if simulation.run.manifest is not None:
+        result.digest = digest_of(simulation.run.record.folder, simulation.run.manifest)
         judge_run(scenario, result, folder)
     if broken_off:
         result.verdict = Verdict.HANG
@@ -150,65 +140,44 @@ class _Simulation:
     ) -> None:
         self._scenario = scenario
         self._seed = seed
-        self._folder = folder
         self._loop = loop
         self._say = say
         self._result = result
-        self.manifest: Manifest | None = None  # None: the run is not sealed
         topology = scenario.topology
-        properties = {
-            "zookeeper.session.timeout.ms": str(topology.session_timeout_ms),
-            "auto.create.topics.enable": "false",
-            **scenario.workload.properties,
-            **topology.properties,
-        }
-        settings = ClusterSettings(
+        self.run = SealedRun(
+            loop,
+            seed,
+            folder,
+            say,
             brokers=topology.brokers,
-            data_dir=folder,
-            properties=properties,
-            run=RunSettings(
+            properties={
+                "zookeeper.session.timeout.ms": str(topology.session_timeout_ms),
+                **scenario.workload.properties,
+                **topology.properties,
+            },
+            node_properties=scenario.workload.node_properties,
+            settings=RunSettings(
                 scenario=scenario.name if scenario.steps else None,
                 seed=seed,
                 operations_min=operations_min(scenario),
             ),
-        )
-        self.record = RunRecord(folder, settings, say)
-        self._service = ZooKeeperService(loop.network, lambda: time.time_ns() // 1_000_000, seed)
-        self._cluster = SimulatedCluster(
-            loop,
-            self._service,
-            data_dir=folder / "nodes",
-            evidence_dir=self.record.folder,
-            brokers=topology.brokers,
-            properties=properties,
-            node_properties=scenario.workload.node_properties,
             seeded_bugs=frozenset(topology.seeded_bugs),
         )
 
     async def play(self) -> None:
         """Start the cluster, play the scenario, stop, and seal the evidence."""
-        record, cluster = self.record, self._cluster
-        record.start(chroot="", log_folders=None)
-        record.dump_empty()
-        try:
-            await cluster.start()
-            await self._until_complete()
+        async with self.run.sealed():
+            await self.run.cluster.start()
+            await self.run.until_complete()
             await self._play()
-        finally:
-            await cluster.stop()
-            record.note_ends(cluster.nodes.values())
-            await self._dump()
-            record.end()
-            log, sealed_ms = self._service.model.log, time.time_ns() // 1_000_000
-            self.manifest = seal_run(record.folder, log, sealed_ms)
 
     async def _play(self) -> None:
-        scenario, folder = self._scenario, self.record.folder
-        lines = EventLines(folder, self.record.run_id, "harness", "chaos")
-        target = SimulatedTarget(self._cluster, self.record, lines)
+        scenario, folder = self._scenario, self.run.record.folder
+        lines = EventLines(folder, self.run.record.run_id, "harness", "chaos")
+        target = SimulatedTarget(self.run.cluster, self.run.record, lines)
         with ClientHistory(folder, scenario.workload.name) as history:
             place = Place(
-                address=self._cluster.address,
+                address=self.run.cluster.address,
                 brokers=target.brokers,
                 source=random.Random(self._seed),
                 history=history,
@@ -219,18 +188,3 @@ class _Simulation:
             finally:
                 self._result.acknowledged = place.progress.acknowledged
                 lines.close("the scenario is over")
-
-    async def _until_complete(self) -> None:
-        deadline_s = self._loop.time() + _COMPLETE_WITHIN_S
-        while not self._cluster.is_complete():
-            if self._loop.time() > deadline_s:
-                raise NoProgressError("not every broker knows all other brokers")
-            await asyncio.sleep(_POLL_S)
-
-    async def _dump(self) -> None:
-        session = SimulatedSession(
-            self._service, session_timeout_ms=_DUMP_TIMEOUT_MS, on_state=lambda _state: None
-        )
-        await session.open(_DUMP_TIMEOUT_MS / 1000)
-        await dump_through(session, "", self.record.folder, "final")
-        await session.close()

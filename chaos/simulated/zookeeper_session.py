@@ -11,6 +11,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
@@ -36,6 +37,17 @@ _PING_JITTER_S: Final = (0.01, 0.4)
 _STOP_S: Final = 10.0
 
 Execute = Callable[[ServerSession], Any]  # executes a request; returns its result
+
+
+@dataclass(frozen=True, slots=True)
+class Multi:
+    """The execution of a multi."""
+
+    model: ZooKeeperModel
+    operations: tuple[bytes, ...]
+
+    def __call__(self, session: ServerSession) -> MultiResult:
+        return self.model.multi(session, self.operations)
 
 
 class LostCommit(NamedTuple):
@@ -459,13 +471,8 @@ class SimulatedSession(ZooKeeperSession):
         return encode_operation(operation, "", open_acl)
 
     async def multi(self, operations: Sequence[bytes]) -> MultiResult:
-        model, sent = self._service.model, tuple(operations)
-        return cast(
-            MultiResult,
-            await self._ask(
-                lambda session: model.multi(session, sent), may_lose=self._writes_metadata
-            ),
-        )
+        execute = Multi(self._service.model, tuple(operations))
+        return cast(MultiResult, await self._ask(execute, may_lose=self._writes_metadata))
 
     async def create_root(self) -> None:
         """Do nothing: the model has no chroot."""

@@ -61,11 +61,11 @@ func failOver(t *testing.T, cluster *Cluster) {
 	}
 	check(t, cluster.Do(ctx, "GET", "/faults/list", nil, &faults))
 	hits := 0
-	for _, each := range faults.Rules {
-		if each.Name != rule {
-			t.Fatalf("a rule %s", each.Name)
+	for _, listed := range faults.Rules {
+		if listed.Name != rule {
+			t.Fatalf("a rule %s", listed.Name)
 		}
-		hits += each.Hits
+		hits += listed.Hits
 	}
 	if len(faults.Rules) != 3 || hits < 1 {
 		t.Fatalf("%d rules, %d hits", len(faults.Rules), hits)

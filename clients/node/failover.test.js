@@ -21,7 +21,7 @@ async function create(admin, topic, replicationFactor) {
     try {
       return await admin.createTopics({ topics: [{ topic, numPartitions: 2, replicationFactor }] });
     } catch (error) {
-      const isRejected = error.errors?.every((each) => each.type === "NOT_CONTROLLER");
+      const isRejected = error.errors?.every((problem) => problem.type === "NOT_CONTROLLER");
       if (!isRejected && !error.name.startsWith("KafkaJSConnection")) throw error;
       await setTimeout(200);
     }
@@ -36,8 +36,8 @@ async function failOver(cluster) {
   const rule = await cluster.addFault({ action: "error", error: "NOT_CONTROLLER", api: "CreateTopics" });
   assert.equal(await create(admin, "before", 3), true);
   const { rules } = await cluster.get("/faults/list");
-  assert.deepEqual(rules.map((each) => each.name), [rule, rule, rule]);
-  assert.ok(rules.reduce((hits, each) => hits + each.hits, 0) >= 1, "the client got no NOT_CONTROLLER");
+  assert.deepEqual(rules.map((listed) => listed.name), [rule, rule, rule]);
+  assert.ok(rules.reduce((hits, listed) => hits + listed.hits, 0) >= 1, "the client got no NOT_CONTROLLER");
   const killed = await cluster.killController();
   assert.notEqual(await cluster.waitForController(killed), killed);
   assert.equal(await create(admin, "after", 2), true);

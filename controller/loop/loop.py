@@ -64,6 +64,7 @@ _log = logging.getLogger(__name__)
 REQUESTS_PER_ROUND: Final = 512
 # Multis are sent without waiting for the previous reply. The limit bounds the memory.
 MULTIS_IN_FLIGHT_MAX: Final = 16
+_MANY: Final = 1_000  # records; replaying them takes some milliseconds
 # Operations per multi of background writes.
 OPERATIONS_PER_MULTI: Final = 480
 
@@ -155,17 +156,17 @@ class ControllerLoop:
         """Number of undecided requests."""
         return len(self._queue) + len(self._policies)
 
-    def replace_brokers(self, image: MetadataImage) -> None:
+    async def replace_brokers(self, image: MetadataImage) -> None:
         """Replace the image by one with other live brokers, and publish it."""
         self.image = image
-        self._callbacks.publish(image, frozenset())
+        await self._callbacks.publish(image, frozenset())
         self._responses.brokers_changed()
 
-    def replace_image(self, image: MetadataImage) -> None:
+    async def replace_image(self, image: MetadataImage) -> None:
         """Replace the image by one that was read from ZooKeeper, and publish it."""
         changed = frozenset(self.image.topics) | frozenset(image.topics)
         self.image = image
-        self._callbacks.publish(image, changed)
+        await self._callbacks.publish(image, changed)
         self._responses.published(changed)
         self._responses.brokers_changed()
         self._log.flush()  # Before the event loop sends the responses.
@@ -214,7 +215,7 @@ class ControllerLoop:
             image = await self._decide_or_fail(pending, image, entries)
         # A request whose policy checks end during the commit belongs to the next round.
         requests = [request for request in requests if not self._policies.holds(request)]
-        multis = list(split_into_multis(entries))
+        multis = [multi async for multi in sliced(split_into_multis(entries))]
         self._in_commit = image
         done, conflict = await self._commit_multis(multis)
         self._in_commit = None
@@ -222,11 +223,12 @@ class ControllerLoop:
         if conflict is None:
             self.image = replace(image, zxid=self._zxid) if multis else image
         else:
-            self.image = replace(base.replay(records), zxid=self._zxid)
+            replayed = await in_thread(len(records) > _MANY, base.replay, records)
+            self.image = replace(replayed, zxid=self._zxid)
             self._handle_conflict(conflict, multis[done], requests)
         if records:
             self._start_jobs_for(records)
-            self._publish(frozenset(topics_of(records)))
+            await self._publish(frozenset(topics_of(records)))
         for pending in requests:
             self._finish(pending)
         self._in_round = []
@@ -335,7 +337,9 @@ class ControllerLoop:
             entries.append(Entry(pending, decided, operations))
             pending.uncommitted.add(decided.element)
             records += decided.records
-        return image.replay(records) if records else image
+        if not records:
+            return image
+        return await in_thread(pending.is_large, image.replay, records)
 
     async def _commit_multis(
         self, multis: Sequence[Sequence[Entry]]
@@ -415,8 +419,8 @@ class ControllerLoop:
         self._policies.check_again(requests)
         self._callbacks.reload()
 
-    def _publish(self, changed: frozenset[str]) -> None:
-        self._callbacks.publish(self.image, changed)
+    async def _publish(self, changed: frozenset[str]) -> None:
+        await self._callbacks.publish(self.image, changed)
         self._log.append(
             ImageAdvanced(zxid=self.image.zxid, side="controller", epoch=self._fence.epoch)
         )
@@ -453,7 +457,7 @@ class ControllerLoop:
         committed = await self._commit_planned(multis)
         self._zxid = committed.zxid
         self.image = replace(self.image.replay(records), zxid=committed.zxid)
-        self._publish(frozenset(topics_of(records)))
+        await self._publish(frozenset(topics_of(records)))
         self._log.flush()
 
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:
@@ -469,7 +473,7 @@ class ControllerLoop:
         )
         self._zxid = committed.zxid
         self.image = replace(self.image, zxid=committed.zxid)
-        self._publish(frozenset())
+        await self._publish(frozenset())
         return committed
 
     async def _commit_planned(self, multis: Iterable[Sequence[Operation]]) -> Committed:

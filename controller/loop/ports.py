@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,7 +28,8 @@ class Store(Protocol):
 class LoopCallbacks:
     """The functions that the loop calls. None of them blocks."""
 
-    publish: Callable[[MetadataImage, frozenset[str]], None]  # image, names of changed topics
+    # The arguments are the image and the names of the changed topics.
+    publish: Callable[[MetadataImage, frozenset[str]], Awaitable[None]]
     reload: Callable[[], None]  # called when ZooKeeper and the image differ
     bind_authorize: BindAuthorize
     now_s: Callable[[], float]

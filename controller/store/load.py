@@ -49,6 +49,10 @@ from zookeeper_client.wire import ReadChildren, ReadData, ReadMany, ZnodeData
 
 # Parsing yields after this many topics: some 10 ms if each has 100 partitions.
 _TOPICS_PER_STEP: Final = 50
+# Without these paths ZooKeeper has lost metadata. A controller without topics would make brokers
+# delete their logs.
+ESSENTIAL_PATHS: Final = ("/brokers/ids", "/brokers/topics", OutcomeZnode.parent)
+_FLOORS: Final = "/bridgehead/floors"
 # The paths of change notifications, without their numbers.
 NOTIFICATION_PREFIXES: Final = (
     ConfigChangeZnode.prefix,
@@ -97,18 +101,15 @@ async def load(
     """Read everything, except for the partition states in `known`.
 
     A new controller calls it after its election, when no other controller writes.
+
+    Raises:
+        ConnectionLostError: the connection broke.
+        ZnodeContentError: an essential path is missing.
     """
     invalid: list[str] = []
-    names = await _children(
-        read,
-        (
-            "/brokers/topics",
-            DeletionMarkerZnode.parent,
-            "/bridgehead/outcomes",
-            "/bridgehead/floors",
-        ),
-    )
-    topic_names, markers, commits, floors = names
+    await _require_essential(read)
+    folders = ("/brokers/topics", DeletionMarkerZnode.parent, OutcomeZnode.parent, _FLOORS)
+    topic_names, markers, commits, floors = await _children(read, folders)
     feature, block = await _data(read, ["/feature", ProducerIdBlockZnode.path])
     brokers = await load_brokers(read, invalid)
     stored_configs = await read_configs(read, CONFIG_TYPES)
@@ -149,6 +150,20 @@ async def load(
         (*invalid, *stored_configs.invalid, *stored_acls.invalid, *stored_tokens.invalid),
         states_are_read=known_states is None,
     )
+
+
+async def _require_essential(read: ReadMany) -> None:
+    essential = await read([ReadChildren(path) for path in ESSENTIAL_PATHS])
+    check_essential(dict(zip(ESSENTIAL_PATHS, essential, strict=True)))
+
+
+def check_essential(znodes: Mapping[str, object | None]) -> None:
+    """Raise ZnodeContentError if one of these is None, that is, missing."""
+    for path, znode in znodes.items():
+        if znode is None:
+            raise ZnodeContentError(
+                f"{path} is missing, so ZooKeeper has lost metadata: restore its data"
+            )
 
 
 async def _children(read: ReadMany, paths: Sequence[str]) -> list[list[str]]:

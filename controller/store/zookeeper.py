@@ -25,6 +25,7 @@ from cluster_model.znodes.layout import (
 )
 from cluster_model.znodes.operations import Check, Create, Operation, SetData
 from cluster_model.znodes.values import ZnodeContentError
+from controller.store.load import ESSENTIAL_PATHS, check_essential
 from controller.store.port import (
     Committed,
     ContentConflictError,
@@ -65,7 +66,10 @@ class ZooKeeperStore:
         now_s: Callable[[], float],
         access: ZooKeeperAccess = OPEN_ACCESS,
         on_reply: Callable[[float], None] = lambda _latency_ms: None,
+        cluster_id: Callable[[], str] = lambda: "",
     ) -> None:
+        """`cluster_id` returns the cluster of this node; "" while it is unknown."""
+        self._cluster_id = cluster_id
         self._connect = connect
         self._session_timeout_ms = session_timeout_ms
         self._on_state = on_state
@@ -129,7 +133,11 @@ class ZooKeeperStore:
         If two nodes create /cluster/id at the same time, both return the id that was written.
         """
         await self._session.create_root()
-        wanted: list[Operation] = []
+        # The id comes first: brokers of a lost cluster then see that the paths are not theirs.
+        wanted: list[Operation] = [
+            Create("/cluster"),
+            Create(ClusterIdZnode.path, ClusterIdZnode.encode(cluster_id)),
+        ]
         for path in (*START_UP_PATHS, *more, *BRIDGEHEAD_PATHS):
             parts = path.split("/")[1:]
             for depth in range(1, len(parts) + 1):
@@ -137,8 +145,6 @@ class ZooKeeperStore:
                 if parent not in wanted:
                     wanted.append(parent)
         wanted.append(Create(CommitZnode.path, b"0"))
-        wanted.append(Create("/cluster"))
-        wanted.append(Create(ClusterIdZnode.path, ClusterIdZnode.encode(cluster_id)))
         # Each path has its own multi, because it may already exist. Parents precede their children.
         await asyncio.gather(*(self._session.multi([self.encode(o)]) for o in wanted))
         return ClusterIdZnode.decode((await self._session.get(ClusterIdZnode.path)).data)
@@ -152,16 +158,15 @@ class ZooKeeperStore:
             ConnectionLostError: the connection broke before the election was decided.
             ZnodeContentError: no controller could work with what ZooKeeper contains.
         """
-        controller, outcomes = await asyncio.gather(
-            self._session.exists(ControllerZnode.path), self._session.exists(OutcomeZnode.parent)
+        controller, _, *essential = await asyncio.gather(
+            self._session.exists(ControllerZnode.path),
+            self._check_cluster_id(),
+            *(self._session.exists(path) for path in ESSENTIAL_PATHS),
         )
         if controller is not None:
             return None
-        if outcomes is None:
-            raise ZnodeContentError(
-                f"{OutcomeZnode.parent} is missing, so ZooKeeper has lost metadata: restore its "
-                "data. A node that starts would create all paths again, without topics"
-            )
+        # A node that starts would create all paths again, without topics.
+        check_essential(dict(zip(ESSENTIAL_PATHS, essential, strict=True)))
         epoch, version = await self._read_epoch()
         self._log.append(ClaimSent(epoch=epoch + 1))
         # If this process is killed after the claim, the evidence still shows which node made it.
@@ -181,6 +186,24 @@ class ZooKeeperStore:
             return None
         last_zxid = await self._read_last_commit()
         return Fence(epoch + 1, version + 1, result.zxid, last_zxid)
+
+    async def _check_cluster_id(self) -> None:
+        """Raise ZnodeContentError if ZooKeeper has another cluster than this node, or none."""
+        if not (cluster_id := self._cluster_id()):
+            return
+        path = ClusterIdZnode.path
+        try:
+            now = ClusterIdZnode.decode((await self._session.get(path)).data)
+        except NoSuchZnodeError:
+            now = ""
+        except ZnodeContentError:  # damaged by hand; another cluster's id is valid
+            return
+        if now != cluster_id:
+            problem = f"names the cluster {now}" if now else "is missing"
+            raise ZnodeContentError(
+                f"{path} {problem}, but this node belongs to {cluster_id}, so ZooKeeper has lost "
+                "metadata: restore its data"
+            )
 
     async def _read_epoch(self) -> tuple[int, int]:
         try:
@@ -242,8 +265,17 @@ class ZooKeeperStore:
         return await self._session.read(reads)
 
     async def children(self, path: str, watch: Callable[[], None]) -> list[str]:
-        """Return a znode's children; call `watch` once when they change."""
-        return await self._session.children(path, watch)
+        """Return a znode's children; call `watch` once when they change.
+
+        Raises:
+            ConnectionLostError: the connection broke.
+            ZnodeContentError: the znode is missing.
+        """
+        try:
+            return await self._session.children(path, watch)
+        except NoSuchZnodeError:
+            check_essential({path: None})
+            raise
 
     async def commit_pipelined(
         self, fence: Fence, effects: Sequence[Sequence[bytes]]

@@ -8,18 +8,28 @@ the newest state of its topics. A topic that was published as a change is not in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_request
 from bridgehead.kafka_wire.messages.update_metadata import UpdateMetadataRequest
+from bridgehead.slices import in_thread
 from cluster_model.image import MetadataImage
 from cluster_model.update_metadata import all_names, changed_parts, take_part
 from controller.services import Peer
 from envelope.messages import MetadataUpdate
 
 UPDATE_METADATA_VERSION = 8
+_MANY: Final = 200  # topics; their message is encoded in a few milliseconds
+
+
+class _Part(NamedTuple):
+    """A message, and its bytes."""
+
+    message: UpdateMetadataRequest
+    encoded: bytes
 
 
 @dataclass(slots=True)
@@ -71,22 +81,30 @@ class Publisher:
                 peers.remove(peer)
         self._full_images = [full for full in self._full_images if full.peers]
 
-    def publish(self, image: MetadataImage, changed: frozenset[str]) -> None:
-        """Push the topics in `changed`, and the live brokers."""
+    async def publish(self, image: MetadataImage, changed: frozenset[str]) -> None:
+        """Push the topics in `changed`, and the live brokers.
+
+        Many topics are encoded in the thread, part by part. Peers that connect meanwhile get a full
+        image with the same topics; the remaining parts change nothing for them.
+        """
         before = self._published
         if before is None:
             return
         self._published = image
-        messages = list(changed_parts(before, image, changed, self._controller_id))
-        for message in messages:
+        earlier = tuple(self._full_images)
+        parts = _encoded(changed_parts(before, image, changed, self._controller_id))
+        part = await in_thread(len(changed) > _MANY, next, parts)
+        while part is not None:
+            following = await in_thread(len(changed) > _MANY, next, parts, None)
             # Only the last part raises the zxid of a broker's image.
-            last = message is messages[-1]
-            update = self._update(image, message, complete=last, between_parts=not last)
+            is_last = following is None
+            update = self._update(image, part, complete=is_last, between_parts=not is_last)
             _push(self._peers, update, self._delay_s)
             for full in self._full_images:
                 between = replace(update, complete=False, between_parts=True)
                 _push(full.peers, between, self._delay_s)
-        for full in self._full_images:
+            part = following
+        for full in earlier:
             for name in changed:
                 full.unsent.pop(name, None)
 
@@ -103,7 +121,8 @@ class Publisher:
     def _push_part(self, image: MetadataImage, full: _FullImage, *, starts: bool) -> None:
         message = take_part(image, full.unsent, self._controller_id)
         is_last = not full.unsent
-        _push(full.peers, self._update(image, message, starts=starts, complete=is_last))
+        update = self._update(image, _encode(message), starts=starts, complete=is_last)
+        _push(full.peers, update)
         if is_last:
             self._peers += full.peers
         else:
@@ -112,7 +131,7 @@ class Publisher:
     def _update(
         self,
         image: MetadataImage,
-        message: UpdateMetadataRequest,
+        part: _Part,
         *,
         starts: bool = False,
         complete: bool = False,
@@ -122,14 +141,21 @@ class Publisher:
             controller_id=self._controller_id,
             controller_epoch=image.controller_epoch,
             zxid=image.zxid,
-            update_metadata=encode_request(
-                ApiKey.UPDATE_METADATA, UPDATE_METADATA_VERSION, message
-            ),
+            update_metadata=part.encoded,
             starts_full_image=starts,
             complete=complete,
             between_parts=between_parts,
-            message=message,
+            message=part.message,
         )
+
+
+def _encode(message: UpdateMetadataRequest) -> _Part:
+    encoded = encode_request(ApiKey.UPDATE_METADATA, UPDATE_METADATA_VERSION, message)
+    return _Part(message, encoded)
+
+
+def _encoded(messages: Iterable[UpdateMetadataRequest]) -> Iterator[_Part | None]:
+    yield from map(_encode, messages)
 
 
 def _push(peers: Iterable[Peer], update: MetadataUpdate, delay_s: float = 0.0) -> None:

@@ -187,7 +187,7 @@ class Term:
         if brokers != loop.image.brokers:
             if self._stores_records:
                 self._restarted |= _restarted(loop.image.brokers, brokers)
-            loop.replace_brokers(replace(loop.image, brokers=brokers))
+            await loop.replace_brokers(replace(loop.image, brokers=brokers))
             self._start_topic_jobs()
 
     def _reload(self) -> None:
@@ -205,7 +205,7 @@ class Term:
         image = replace(loaded.image, zxid=loop.image.zxid)
         if self._stores_records:
             self._restarted |= _restarted(loop.image.brokers, image.brokers)
-        loop.replace_image(image)
+        await loop.replace_image(image)
         self._restart_topic_jobs()
 
     def _restart_topic_jobs(self) -> None:

@@ -20,6 +20,8 @@ from data_plane.groups.membership import Membership, validate_member
 from data_plane.groups.records import NEVER, GroupKey, GroupRecord, OffsetKey, OffsetValue
 from data_plane.groups.table import NO_ACKS, GroupTable, group_error
 
+# The numbers and lengths of an OffsetKey and an OffsetValue.
+_OFFSET_BYTES: Final = 34
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
@@ -32,6 +34,7 @@ class Commit:
     member_id: str = NO_MEMBER_ID
     instance_id: str | None = None
     offsets: Mapping[TopicPartition, CommittedOffset]
+    is_too_large: bool = False  # no batch of the log can have these offsets
 
 
 Errors = dict[TopicPartition, ErrorCode]
@@ -76,16 +79,19 @@ class Offsets:
             member = group.members.get(request.member_id)
             if member is not None:
                 self._membership.expect(group, member)
-        self._store(group, ticket, request.offsets)
+        self._store(group, ticket, request)
 
-    def _store(
-        self, group: Group, ticket: object, offsets: Mapping[TopicPartition, CommittedOffset]
-    ) -> None:
+    def _store(self, group: Group, ticket: object, request: Commit) -> None:
+        offsets = request.offsets
         limit = self._table.settings.offset_metadata_max_bytes
         fitting = {k: offset for k, offset in offsets.items() if _length(offset.metadata) <= limit}
         errors: Errors = dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE)
         if not fitting:
             self._table.respond(ticket, errors)
+            return
+        if request.is_too_large:
+            too_large = dict.fromkeys(fitting, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
+            self._table.respond(ticket, {**errors, **too_large})
             return
         group.prepare_commit(fitting)
 
@@ -254,6 +260,12 @@ def _validate_commit(group: Group, request: Commit) -> ErrorCode:
 
 def _committed_error(error: ErrorCode) -> ErrorCode:
     return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if error in _TOO_LARGE else group_error(error)
+
+
+def least_bytes(group_id: str, offsets: Iterable[TopicPartition]) -> int:
+    """Return how many bytes these offsets have at least in the log."""
+    group_bytes = _OFFSET_BYTES + len(group_id)
+    return sum(group_bytes + len(topic) for topic, _ in offsets)
 
 
 def _record(group_id: str, key: TopicPartition, offset: CommittedOffset) -> GroupRecord:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
@@ -30,7 +30,7 @@ from data_plane.groups.membership import (
     Sync,
     Synced,
 )
-from data_plane.groups.offsets import Commit, Errors, Fetched
+from data_plane.groups.offsets import Commit, Errors, Fetched, least_bytes
 from data_plane.groups.records import decode_record
 from data_plane.groups.table import NO_ACKS, Append, Moment, OffsetsDeleted, OffsetsStored, Respond
 from data_plane.records.batch import NewRecord, decode_batches, encode_batch
@@ -68,6 +68,9 @@ class OffsetsLog(Protocol):
         Raises:
             ApiError: the batch was not appended, or may not be on all in-sync replicas.
         """
+
+    def bytes_max(self) -> int:
+        """Return the maximum size of a batch."""
 
     def start_offset(self, partition: int) -> int:
         """Return the offset of the first record.
@@ -153,6 +156,10 @@ class GroupService:
         return synced
 
     async def commit(self, request: Commit) -> Errors:
+        """Commit all offsets in one step. Offsets that fit in no batch are not encoded."""
+        if len(request.offsets) > _STEP_MAX:
+            size = least_bytes(request.group_id, request.offsets)
+            request = replace(request, is_too_large=size > self._log.bytes_max())
         errors: Errors = await self._ask(lambda ticket: self.core.offsets.commit(ticket, request))
         return errors
 

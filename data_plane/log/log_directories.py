@@ -26,6 +26,7 @@ from data_plane.log.checkpoints import (
     read_offsets,
     write_offsets,
 )
+from data_plane.log.meta_properties import META_PROPERTIES, Owner, check_owner, write_owner
 from data_plane.log.open_files import OPEN_FILES_MAX, OpenFiles, replace_file
 from data_plane.log.partition_log import UNKNOWN_OFFSET, PartitionLog
 from data_plane.log.recovery import log_name_of, open_log, set_aside
@@ -39,7 +40,7 @@ _STRAY: Final = "-stray"
 _DOOMED: Final = re.compile(r".+-[0-9]+\.[0-9a-f]{32}-delete")
 _LOCK: Final = ".lock"
 _FILES: Final = (
-    *(_CLEAN_STOP, _LOCK),
+    *(_CLEAN_STOP, _LOCK, META_PROPERTIES),
     *(HIGH_WATERMARKS, CLEANED_OFFSETS, LOG_STARTS, RECOVERY_POINTS),
 )
 SettingsOf = Callable[[str], TopicSettings]
@@ -60,6 +61,20 @@ class LogDirectories:
         self._settings_of = settings_of
         self.files = OpenFiles(files_max)
         self._locks: list[IO[str]] = []
+
+    def check_owner(self, broker_id: int, cluster_id: str | None) -> None:
+        """Check that the directories belong to this broker; `cluster_id` is ZooKeeper's.
+
+        Raises:
+            OSError: a directory belongs to another cluster or broker.
+        """
+        for path in self.paths:
+            check_owner(path, broker_id, cluster_id)
+
+    def set_owner(self, broker_id: int, cluster_id: str) -> None:
+        """Write into each directory whose it is, after `load`."""
+        for path in self.paths:
+            write_owner(path, Owner(cluster_id, broker_id))
 
     def load(self) -> None:
         """Open every log on disk.

@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     following = commands.add_parser("follow")
     following.add_argument("folder", type=Path)
     following.add_argument("--once", action="store_true")
+    following.add_argument("--zookeeper-logs", action="append", default=[])
     options = parser.parse_args(arguments)
     os.umask(0o077)  # the transaction log contains SCRAM keys
     try:
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif options.command == "check-key":
             read_key(options.file)
         elif options.command == "follow":
-            _follow(options.folder, once=options.once)
+            _follow(options.folder, options.zookeeper_logs, once=options.once)
         else:
             _seal(options.folder, options.zookeeper_logs, options.seal_key)
     except BrokenPipeError:  # The output is closed; the caller handles it.
@@ -64,12 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _follow(folder: Path, *, once: bool) -> None:
+def _follow(folder: Path, log_folders: list[str], *, once: bool) -> None:
     def is_wanted() -> bool:
         sys.stdout.buffer.flush()
         return not once and not select.select([sys.stdin], [], [], 0)[0]
 
-    for line in follow(folder, is_wanted):
+    for line in follow(folder, is_wanted, log_folders):
         sys.stdout.buffer.write(line)
 
 

@@ -7,7 +7,7 @@ committed as soon as most members have logged it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ import orjson
 
 from event_log.evidence import FIRST_DUMP
 from judge.evidence.commit_lines import commit_line
+from judge.evidence.run_lookup import own_log_folders
 from judge.evidence.sealing import load_dumps, load_run
 from judge.transaction_log import TornLogError, Transaction, read_new
 
@@ -56,16 +57,21 @@ class LogFollower:
                 self._holders.setdefault(transaction.zxid, set()).add(member)
 
 
-def follow(folder: Path, is_wanted: Callable[[], bool]) -> Iterator[bytes]:
+def follow(
+    folder: Path, is_wanted: Callable[[], bool], log_folders: Sequence[str] = ()
+) -> Iterator[bytes]:
     """Yield commit lines until they are no longer wanted.
 
-    An empty line follows the transactions that the logs have at the beginning.
+    An empty line follows the transactions that the logs have at the beginning. `log_folders` are
+    the folders of the members' logs; without them, run.json names some in the cluster's folder.
 
     Raises:
         EvidenceError: the folder does not describe a run.
     """
     run = load_run(folder)
-    members = [Path(folder) for folder in run.log_folders or ()]
+    members = [Path(name) for name in log_folders]
+    if not members:
+        members = [member for member in own_log_folders(folder, run) if member is not None]
     follower = LogFollower(members, load_dumps(folder).get(FIRST_DUMP, 0))
     has_caught_up = False
     while True:

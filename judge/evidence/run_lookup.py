@@ -63,7 +63,7 @@ def sealed_copy(run: Path, folder: Path) -> Path:
     copy = folder / run.resolve().name
     copy_files(run, copy)
     description = load_run(copy)
-    _seal(copy, description, _log_folders(run, description), None)
+    _seal(copy, description, own_log_folders(run, description), None)
     return copy
 
 
@@ -81,7 +81,7 @@ def seal_now(
         EvidenceError: the run cannot be sealed.
     """
     run = load_run(folder)
-    logs = _log_folders(folder, run)
+    logs = own_log_folders(folder, run)
     if log_folders:
         run, logs = replace(run, log_folders=log_folders), [Path(name) for name in log_folders]
     return _seal(folder, run, logs, key)
@@ -96,7 +96,7 @@ def _seal(
         raise EvidenceError(f"{folder} cannot be sealed: {error}.") from None
 
 
-def _log_folders(folder: Path, run: RunDescription) -> list[LogFolder]:
+def own_log_folders(folder: Path, run: RunDescription) -> list[LogFolder]:
     """Return the folders of the members' logs that run.json names.
 
     Only the logs of the run's own cluster are used, because a stranger may have written run.json.

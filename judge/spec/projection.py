@@ -96,6 +96,10 @@ class Run:
     def __init__(self, evidence: Evidence) -> None:
         first = evidence.manifest.zookeeper.first_zxid
         self.lines = [c for c in evidence.commits if c.zxid > first and not c.failed]
+        self.rejected: dict[str, list[int]] = defaultdict(list)  # zxids, by session
+        for line in evidence.commits:
+            if line.failed:
+                self.rejected[line.session].append(line.zxid)
         self.events = sorted(
             (e for e in evidence.events if "identity" in e or e["kind"] in _KINDS),
             key=lambda e: (e["mono_ns"], e["seq"]),
@@ -573,7 +577,9 @@ class Projection:
     ) -> list[_Entry]:
         topics = self._representative or {"t0": ""}
         entry["errors"] = self._errors(decided) if decided else dict.fromkeys(topics, _FREE)
-        last = decided["zxid"] if decided else self._run.zxids[-1]
+        last = self._run.zxids[-1]
+        if decided:
+            last = max(decided["zxid"], self._conflict(event, decided))
         informed = {
             "kind": "informed",
             "node": entry["node"],
@@ -584,6 +590,26 @@ class Projection:
             },
         }
         return [(informed, f"the image of {text}"), (entry, text)]
+
+    def _conflict(self, started: Event, decided: Event) -> int:
+        """Return the zxid of a multi that conflicted with another program's write; 0: none.
+
+        The controller then rejects the element, and does not record a second execution.
+        """
+        term = self._term(started["epoch"])
+        between = [
+            e
+            for e in self._run.of_boot[started["node"], started["boot"]]
+            if started["seq"] < e["seq"] < decided["seq"]
+        ]
+        sent, done = (
+            {e["number"] for e in between if e["kind"] == kind}
+            for kind in (COMMIT_SENT, COMMIT_DONE)
+        )
+        if term is None or sent <= done:
+            return 0
+        rejected = self._run.rejected[term.session]
+        return next((zxid for zxid in rejected if zxid > decided["zxid"]), 0)
 
     # --- ZooKeeper's transactions --------------------------------------------------------------
 

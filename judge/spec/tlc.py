@@ -99,11 +99,14 @@ def run_tlc(
     specification: str = "Spec",
     invariants: Sequence[str] = (),
     properties: Sequence[str] = (),
+    view: str = "",
     options: Sequence[str] = (),
     timeout_s: float = 3600,
     workers: int | None = None,
 ) -> Outcome:
     """Check a module of `spec/` whose constants have these values.
+
+    `view` names an expression: states with the same value are one state.
 
     Raises:
         TlcError: TLC cannot run, found an error in a module, or found no states.
@@ -118,6 +121,7 @@ def run_tlc(
         *(f"CONSTANT {name} <- Is{name}" for name in definitions),
         *(f"INVARIANT {name}" for name in invariants),
         *(f"PROPERTY {name}" for name in properties),
+        *([f"VIEW {view}"] if view else []),
     ]
     with tempfile.TemporaryDirectory(prefix="bridgehead-tlc-") as folder:
         for path in MODULES.glob("*.tla"):

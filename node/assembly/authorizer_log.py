@@ -102,6 +102,15 @@ class AuthorizerLog:
             )
             self._log.append(level, line, self._wall_ms())
 
+    def call_when_buffered(self, callback: Callable[[], object]) -> None:
+        """Call back, from any thread, when a line waits for `flush`."""
+        self._log.on_buffered = callback
+
+    @property
+    def has_open_periods(self) -> bool:
+        """True while a later `flush` may have to write the number of a client's other lines."""
+        return bool(self._clients)
+
     def flush(self) -> None:
         """Write the numbers of the periods that have ended, and flush the file."""
         with self._lock:

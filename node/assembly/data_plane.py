@@ -30,6 +30,7 @@ from broker_proxy.metadata.session import ZooKeeperWatcher
 from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.configs.topic_configs import TopicDefaults
 from cluster_model.records import ConfigResource
+from cluster_model.session_state import ConnectionLostError
 from data_plane.compaction import Compaction
 from data_plane.groups.service import GroupService
 from data_plane.log.log_directories import LogDirectories
@@ -81,6 +82,7 @@ class DataPlane:
         self._evidence = evidence
         self._cache = cache
         self._configs = configs
+        self._broker_id = config.broker_id
         self._checkpoint_s = (
             config.broker.long("replica.high.watermark.checkpoint.interval.ms") / 1000
         )
@@ -89,7 +91,15 @@ class DataPlane:
         self._is_loaded = False
         self._topic_ids = KnownTopicIds()
 
-    async def open(self) -> None:
+    def check_owner(self, cluster_id: str | None) -> None:
+        """Check that the logs belong to this broker; `cluster_id`: None if ZooKeeper names none.
+
+        Raises:
+            OSError: a log directory belongs to another cluster or broker.
+        """
+        self.directories.check_owner(self._broker_id, cluster_id)
+
+    async def open(self, cluster_id: str) -> None:
         """Load all logs; after an unclean shutdown, recover them.
 
         Raises:
@@ -97,6 +107,7 @@ class DataPlane:
         """
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.directories.load)
+        self.directories.set_owner(self._broker_id, cluster_id)
         self.directories.files.remove = lambda paths: loop.run_in_executor(None, remove_all, paths)
         self._is_loaded = True
         self.partitions.add_listener(self.groups)
@@ -157,6 +168,8 @@ class DataPlane:
                 await self.partitions.apply_retention()
                 self.partitions.expire_producers(self._number("producer.id.expiration.ms"))
                 self._warn_of_full_disks()
+            except ConnectionLostError as lost:
+                _log.warning("retention waits for ZooKeeper: %s", lost)
             except Exception:
                 _log.exception("retention failed; it is tried again at the next interval")
 
@@ -166,6 +179,8 @@ class DataPlane:
             try:
                 keys_max = self._number("log.cleaner.dedupe.buffer.size") // KEY_BYTES
                 await self._compaction.compact(max(keys_max, 1))
+            except ConnectionLostError as lost:
+                _log.warning("compaction waits for ZooKeeper: %s", lost)
             except Exception:
                 _log.exception("compaction failed; it is tried again at the next interval")
 

@@ -36,6 +36,9 @@ class OffsetsTopic:
         )
         return appended.base_offset
 
+    def bytes_max(self) -> int:
+        return self._partitions.settings.of(GROUP_METADATA_TOPIC).number("max.message.bytes")
+
     def start_offset(self, partition: int) -> int:
         return self._partitions.get(GROUP_METADATA_TOPIC, partition).log.start_offset
 

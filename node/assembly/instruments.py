@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,11 +31,24 @@ class Instruments:
     registry: prometheus_client.CollectorRegistry
     metrics: NodeMetrics
 
-    def flush(self) -> None:
-        """Write everything to the operating system."""
+    def flush(self) -> bool:
+        """Write everything to the operating system; return whether to call this again.
+
+        Otherwise the next call is needed after `call_when_buffered` has called back.
+
+        Raises:
+            OSError: the events cannot be written; call this again.
+        """
         self.log.flush()
         self.request_log.flush()
         self.authorizer_log.flush()
+        return self.authorizer_log.has_open_periods
+
+    def call_when_buffered(self, callback: Callable[[], object]) -> None:
+        """Call back, from any thread, when an event or line waits for `flush`."""
+        self.log.on_buffered = callback
+        self.request_log.on_buffered = callback
+        self.authorizer_log.call_when_buffered(callback)
 
     def close(self) -> None:
         """Flush and close the logs."""

@@ -24,7 +24,7 @@ from broker_proxy.migration.kraft_link import KraftLink
 from broker_proxy.migration.lifecycle import UNREGISTERED, BrokerLifecycle, Identity
 from broker_proxy.migration.quorum import Quorum, QuorumConnection
 from cluster_model.image import PROTOCOL_CODES, BrokerRegistration, Endpoint
-from data_plane.log.meta_properties import MetaPropertiesError, directory_ids
+from data_plane.log.meta_properties import Owner, directory_ids
 from data_plane.partitions import Partitions
 from data_plane.replication.peer import PeerSecurity
 from envelope.principal_serde import PrincipalSerde
@@ -53,15 +53,10 @@ class Migration:
         """Begin to register. `folders` are the log directories.
 
         Raises:
-            NodeConfigError: a log directory belongs to another broker or cluster.
-            OSError: a log directory cannot be used.
+            OSError: a log directory cannot be used, or belongs to another broker or cluster.
         """
-        try:
-            log_dirs = directory_ids(
-                folders, registration.broker_id, cluster_id, secrets.token_bytes
-            )
-        except MetaPropertiesError as error:
-            raise NodeConfigError(str(error)) from error
+        owner = Owner(cluster_id, registration.broker_id)
+        log_dirs = directory_ids(folders, owner, secrets.token_bytes)
         self.lifecycle.start(
             Identity(
                 broker_id=registration.broker_id,

@@ -375,6 +375,7 @@ def _controller_services(
             now_s=time.monotonic,
             access=security.zookeeper.controller,
             on_reply=metrics.zookeeper_replied,
+            cluster_id=lambda: broker.state.cluster_id,
         )
 
     return Services(

@@ -24,11 +24,11 @@ from metrics.exposition import MetricsServer
 from node.assembly.parts import Parts
 from node.assembly.security import build_login_requirements
 from node.assembly.server import build_server
+from node.run.log_flusher import LogFlusher
 
 _log = logging.getLogger(__name__)
 _SNAPSHOT_EVERY_S: Final = 10.0
 _STOP_GRACE_S: Final = 2.0
-_FLUSH_EVERY_S: Final = 0.05
 _SKIPPED_SHOWN: Final = 20  # the log names the others
 
 
@@ -40,15 +40,15 @@ class Node:
         self._metrics_server = MetricsServer(parts.instruments.registry, self._health)
         self._envelopes: EnvelopeServer | None = None
         self._server: KafkaServer | None = None
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._snapshot_timer: asyncio.TimerHandle | None = None
         self._listeners: tuple[Listener, ...] = ()
-        self._has_flush_failed = False
+        self._flusher: LogFlusher | None = None
 
     async def start(self) -> KafkaServer:
         """Open everything and register; return the server once it serves clients.
 
         Raises:
-            OSError: a port is taken.
+            OSError: a port is taken, or the logs belong to another cluster or broker.
             ConnectionLostError: ZooKeeper does not answer at the start. If the connection breaks
                 later, the start continues after a reconnect, as in Kafka.
             RegistrationRejectedError: the broker id is taken.
@@ -56,10 +56,11 @@ class Node:
         parts, config, state = self._parts, self._parts.config, self._parts.broker.state
         log, watcher = parts.instruments.log, parts.broker.watcher
         version = bridgehead.__version__
+        self._flusher = LogFlusher(parts.instruments.flush)
+        parts.instruments.call_when_buffered(self._flusher.flush_soon)
         log.append(Started(incarnation=state.incarnation, version=version, pid=os.getpid()))
         supported = config.bridgehead.envelope_supported
         log.append(ProtocolLevel(level=config.protocol_level, envelope_supported=supported))
-        self._schedule_flush()
         requirements = build_login_requirements(
             config, parts.security, parts.instruments.clock.wall_ms
         )
@@ -71,11 +72,8 @@ class Node:
             parts.controller.api_ranges,
         )
         await watcher.open()
-        # Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind.
-        has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
-        while not await watcher.until_reply(has_paths):
-            new_id = encode_uuid(uuid.uuid4().bytes)
-            await watcher.until_reply(partial(parts.controller.prepare, new_id))
+        await self._check_logs()  # before this node writes anything
+        await self._create_paths()
         if parts.direct is not None:
             await parts.direct.open()
         state.cluster_id = await watcher.until_reply(watcher.cluster_id)
@@ -87,7 +85,7 @@ class Node:
             }
         )
         if parts.broker.data_plane is not None:
-            await parts.broker.data_plane.open()
+            await parts.broker.data_plane.open(state.cluster_id)
         server = self._server = build_server(parts)
         configs.limits_changed.subscribe(server.limits_changed)
         self._listeners = tuple(
@@ -103,6 +101,20 @@ class Node:
         self._register_gauges(server)
         self._schedule_snapshot()
         return server
+
+    async def _create_paths(self) -> None:
+        """Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind."""
+        parts, watcher = self._parts, self._parts.broker.watcher
+        has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
+        while not await watcher.until_reply(has_paths):
+            new_id = encode_uuid(uuid.uuid4().bytes)
+            await watcher.until_reply(partial(parts.controller.prepare, new_id))
+
+    async def _check_logs(self) -> None:
+        """Raise OSError if the logs belong to another cluster or broker."""
+        watcher, data_plane = self._parts.broker.watcher, self._parts.broker.data_plane
+        if data_plane is not None:
+            data_plane.check_owner(await watcher.until_reply(watcher.find_cluster_id))
 
     def _start_migration(self) -> None:
         parts = self._parts
@@ -155,8 +167,10 @@ class Node:
     async def stop(self, reason: str) -> None:
         """Finish the requests in progress, resign, end the ZooKeeper sessions, close everything."""
         parts, log = self._parts, self._parts.instruments.log
-        for timer in self._timers.values():
-            timer.cancel()
+        if self._flusher is not None:
+            self._flusher.stop()
+        if self._snapshot_timer is not None:
+            self._snapshot_timer.cancel()
         # Otherwise, if all nodes are stopped together, the last one would briefly become active.
         parts.follower.withdraw()
         if parts.migration is not None and parts.follower.forwards_to_kraft:
@@ -182,26 +196,11 @@ class Node:
         log.append(Stopped(reason=reason))
         parts.instruments.close()
 
-    def _schedule_flush(self) -> None:
-        """Flush the logs at intervals: an event without a response would wait in the buffer."""
-        loop = asyncio.get_running_loop()
-        self._timers["flush"] = loop.call_later(_FLUSH_EVERY_S, self._schedule_flush)
-        try:
-            self._parts.instruments.flush()
-        except OSError as error:
-            if not self._has_flush_failed:
-                _log.error("no request is answered, because evidence cannot be written: %s", error)
-            self._has_flush_failed = True
-        else:
-            if self._has_flush_failed:
-                _log.info("evidence is written again")
-            self._has_flush_failed = False
-
     def _schedule_snapshot(self) -> None:
         instruments = self._parts.instruments
         instruments.log.append(MetricsSnapshot(values=instruments.metrics.snapshot()))
         loop = asyncio.get_running_loop()
-        self._timers["snapshot"] = loop.call_later(_SNAPSHOT_EVERY_S, self._schedule_snapshot)
+        self._snapshot_timer = loop.call_later(_SNAPSHOT_EVERY_S, self._schedule_snapshot)
 
     # --- Status --------------------------------------------------------------------------
 

@@ -194,6 +194,7 @@ def compose_cluster(
     settings = {
         "COMPOSE_PROJECT_NAME": project,
         **{name: str(port) for name, port in zip(names, ports, strict=True)},
+        "BRIDGEHEAD_UI_PORT": str(free.choose()),
         **(environment or {}),
     }
     before = dict(os.environ)
@@ -203,8 +204,8 @@ def compose_cluster(
         compose.start()
         yield ComposeCluster(project, compose, ports)
     finally:
-        # Without this profile, `down` would not remove the services of the profile.
-        os.environ["COMPOSE_PROFILES"] = "pipeline"
+        # Without these profiles, `down` would not remove their services.
+        os.environ["COMPOSE_PROFILES"] = "pipeline,ui"
         compose.stop(down=True)
         free.close()
         os.environ.clear()

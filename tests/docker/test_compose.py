@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
+import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,9 @@ def test_clients_on_the_host_and_in_containers_are_served(images: None) -> None:
             client.close()
         names = {"from-aiokafkaadmin", "from-confluentadmin", "from-kafkapythonadmin", "inside"}
         assert names <= set(json.loads(_from_inside(cluster, names)))
+        told = _told_by_the_page(cluster)
+        assert "ZooKeeper elects broker" in told
+        assert "User:ANONYMOUS" in told
         # Without ZooKeeper there is no controller, so the brokers' containers must be unhealthy.
         cluster.compose("kill", "zookeeper")
         wait_until(
@@ -55,6 +61,23 @@ def test_clients_on_the_host_and_in_containers_are_served(images: None) -> None:
             "unhealthy brokers without a controller",
         )
     assert left_behind(cluster.project) == ""
+
+
+def _told_by_the_page(cluster: ComposeCluster) -> str:
+    """Start the profile `ui`; return the captions of the page once it shows a request."""
+    cluster.compose("--profile", "ui", "up", "--detach", "page")
+    logs = partial(cluster.compose, "logs", "--no-log-prefix", "page")
+    said = wait_until(
+        lambda: re.search(r"Open (http://127\.0\.0\.1:\d+/\S+)", logs()), "an address"
+    )
+
+    def captions() -> str | None:
+        with urllib.request.urlopen(f"{said[1]}details.json?count=500", timeout=30) as response:
+            text = " ".join(row["caption"] for row in json.load(response))
+        return text if "gets request" in text else None
+
+    told: str = wait_until(captions, "a request on the page")
+    return told
 
 
 def _from_inside(cluster: ComposeCluster, expected: set[str]) -> str:
@@ -80,7 +103,8 @@ def _from_inside(cluster: ComposeCluster, expected: set[str]) -> str:
 )
 def test_every_compose_file_and_profile_is_valid(engine: None, override: str | None) -> None:
     files = ["-f", "docker-compose.yml", *(["-f", override] if override else [])]
-    profiles = ["--profile", "monitoring", "--profile", "pipeline"]
+    names = ("monitoring", "pipeline", "ui")
+    profiles = [argument for name in names for argument in ("--profile", name)]
     done = subprocess.run(
         ["docker", "compose", *files, *profiles, "config", "--services"],
         cwd=ROOT,
@@ -89,7 +113,9 @@ def test_every_compose_file_and_profile_is_valid(engine: None, override: str | N
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert {"prometheus", "grafana", "spark-master", "submitter"} <= set(done.stdout.split())
+    assert {"prometheus", "grafana", "spark-master", "submitter", "page"} <= set(
+        done.stdout.split()
+    )
 
 
 def test_ensemble_tolerates_the_loss_of_a_member(images: None) -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
+from bridgehead.cluster.ports import Ports
 from tests.docker.compose import wait_until
-from tests.docker.conftest import ROOT
-from tools.first_hour import blocks
+from tests.docker.conftest import ROOT, not_tested
+from tools.first_hour import TOOLS, blocks
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 IMAGE = "bridgehead:latest"
@@ -89,10 +95,82 @@ def test_image_needs_no_command_and_no_mount(images: None) -> None:
         assert docker("inspect", "--format={{.State.ExitCode}}", container) == "0"
 
 
+SHELL = ("bash", "-euo", "pipefail", "-c")
+
+
+def test_client_of_each_language_works_through_mapped_ports(images: None, tmp_path: Path) -> None:
+    """The programs of docs/guides/moving-controller.md, while a service's controller dies.
+
+    A service of a CI job gets neither a command nor a mount, only ports and variables.
+    """
+    guide = (ROOT / "docs/guides/moving-controller.md").read_text(encoding="utf-8")
+    printed = list(blocks(guide))
+    missing = {
+        language: tools for language, tools in TOOLS.items() if not all(map(shutil.which, tools))
+    }
+    languages = [language for language in ("Python", *TOOLS) if language not in missing]
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    uses = {}
+    for language in languages:
+        section = [block for block in printed if block.section == language]
+        for block in section:
+            if block.file is not None:
+                write(tmp_path / block.file, block.text)
+        *preparations, uses[language] = [block.text for block in section if block.language == "sh"]
+        for preparation in preparations:
+            subprocess.run([*SHELL, preparation], cwd=tmp_path, env=environment, check=True)
+    with Ports() as reserved:
+        ports = [reserved.choose() for _ in range(3)]
+    addresses = ",".join(f"localhost:{port}" for port in ports)
+    write(tmp_path / "moving/cluster/cluster.json", json.dumps({"bootstrap_servers": addresses}))
+    write(tmp_path / "moving/break-it.sh", "until [ -e moving/broken ]; do sleep 0.1; done\n")
+    with (
+        service(
+            *(f"--publish=127.0.0.1:{port}:{9092 + number}" for number, port in enumerate(ports)),
+            BRIDGEHEAD_ADVERTISED=addresses,
+            KAFKA_ZOOKEEPER_SESSION_TIMEOUT_MS="2000",
+        ) as container,
+        ExitStack() as running,
+    ):
+        wait_until(lambda: health(container) == "healthy", "a healthy service")
+        programs = {}
+        for language, use in uses.items():
+            output = running.enter_context((tmp_path / language).open("w"))
+            command = [*SHELL, use]
+            programs[language] = running.enter_context(
+                subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output)
+            )
+            running.callback(programs[language].kill)
+
+        def created(language: str) -> set[str]:
+            text = (tmp_path / language).read_text(encoding="utf-8")
+            return set(re.findall(r"^(\S+-\d+) after", text, re.M))
+
+        wait_until(lambda: all(map(created, languages)), "a topic of each client")
+        docker("exec", container, "bridgehead", "controller", "kill")
+        assert all(len(created(language)) < 30 for language in languages)
+        write(tmp_path / "moving/broken", "")
+        assert {name: program.wait() for name, program in programs.items()} == dict.fromkeys(
+            languages, 0
+        )
+        topics = set(admin(addresses).list_topics(timeout=30).topics)
+        assert topics == set.union(*map(created, languages))
+        assert len(topics) == 30 * len(languages)
+    if missing:
+        not_tested(f"a service with clients of other languages: no {missing}")
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
 def test_commands_of_the_page_work(images: None) -> None:
-    """The block of docs/container.md, as printed."""
+    """The block of docs/container.md, as printed. README has its first line."""
     page = (ROOT / "docs/container.md").read_text(encoding="utf-8")
     (commands,) = [block.text for block in blocks(page) if block.language == "sh"]
+    readme = blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert commands.splitlines(keepends=True)[0] in [block.text for block in readme]
     try:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", commands],

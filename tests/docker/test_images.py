@@ -36,10 +36,10 @@ def inspected(image: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("image", "megabytes_max"),
     [
-        ("bridgehead-node", 300),
-        ("bridgehead-zookeeper", 400),
-        ("bridgehead", 400),
-        ("bridgehead-tools", 1400),
+        ("bridgehead-node", 170),
+        ("bridgehead-zookeeper", 275),
+        ("bridgehead", 275),
+        ("bridgehead-tools", 900),
     ],
 )
 def test_image_sizes(images: None, image: str, megabytes_max: int) -> None:
@@ -58,11 +58,11 @@ def test_no_image_runs_as_root(images: None, image: str) -> None:
     assert inspected(f"bridgehead{image}")["Config"]["User"] == "bridgehead"
 
 
-# The commands of the README work.
+# The commands of docs/containers.md work.
 
 ROOT = Path(__file__).parent.parent.parent
 PORTS = (29092, 29093, 29094, 9404, 9405, 9406)
-BLOCK = re.compile(r"^## In containers$.*?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^## Start$.*?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -72,16 +72,16 @@ def ports() -> Iterator[Ports]:
         yield reserved
 
 
-def test_commands_of_the_container_section_work(images: None, ports: Ports) -> None:
+def test_commands_that_start_a_compose_cluster_work(images: None, ports: Ports) -> None:
     """The test runs them in order and stops at the first failure."""
-    match = BLOCK.search((ROOT / "README.md").read_text())
-    assert match is not None, "the README has no commands for containers"
+    match = BLOCK.search((ROOT / "docs/containers.md").read_text())
+    assert match is not None, "the page has no commands"
     try:
         for port in PORTS:
             ports.demand(LOOPBACK, port)
     except ClusterError as error:
-        pytest.skip(f"NOT TESTED: the README's cluster has fixed ports. {error}")
-    project = f"bridgehead-readme-{secrets.token_hex(3)}"
+        pytest.skip(f"NOT TESTED: the page's cluster has fixed ports. {error}")
+    project = f"bridgehead-page-{secrets.token_hex(3)}"
     environment = {**os.environ, "COMPOSE_PROJECT_NAME": project}
     try:
         done = subprocess.run(

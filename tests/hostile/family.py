@@ -63,16 +63,25 @@ def limited(
 
 
 @contextmanager
-def cluster(data: Path, *options: str) -> Iterator[dict[str, Any]]:
+def cluster(data: Path, *options: str, classes: Path | None = None) -> Iterator[dict[str, Any]]:
     """Start a cluster with its files in `data`; yield the document of `up`; stop it at the end."""
     here = ("--data-dir", str(data))
-    up = bridgehead("up", "--json", "--ports", "auto", "--detach", *options, *here, check=False)
+    detached = ("up", "--json", "--ports", "auto", "--detach")
+    up = bridgehead(*detached, *options, *here, check=False, classes=classes)
     try:
         assert up.returncode == 0, up.stdout + up.stderr
         document: dict[str, Any] = json.loads(up.stdout)
         yield document
     finally:
         bridgehead("down", *here, check=False)
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the memory of a process; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def node_logs(data: Path) -> str:

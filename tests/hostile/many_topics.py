@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.hostile.family import Report, cluster, node_logs
+from tests.hostile.family import Report, cluster, node_logs, resident_bytes
 from tests.hostile.target import bridgehead
 from tests.hostile.wire import Wire, array, flat, head, joined, text
 
@@ -74,7 +74,7 @@ def create_many_topics(folder: Path, report: Report) -> None:
         with cluster(data) as document:
             addresses = [next(iter(node["listeners"].values())) for node in document["brokers"]]
             pids = {node["id"]: node["pid"] for node in document["brokers"]}
-            before = {broker: _memory(pid) for broker, pid in pids.items()}
+            before = {broker: resident_bytes(pid) for broker, pid in pids.items()}
             admin = AdminClient(
                 {"bootstrap.servers": document["bootstrap_servers"], "log_level": 0}
             )
@@ -83,7 +83,7 @@ def create_many_topics(folder: Path, report: Report) -> None:
                 created = _create(admin, began + 60 * MINUTES)
                 seconds = time.monotonic() - began
                 report.expect(not crowd.closed, f"{crowd.closed} of {count} connections closed")
-                grown = max(_memory(pid) - before[broker] for broker, pid in pids.items())
+                grown = max(resident_bytes(pid) - before[broker] for broker, pid in pids.items())
             _after_a_failover(admin, data, created, report)
             alive = [broker for broker, pid in pids.items() if Path(f"/proc/{pid}").exists()]
             report.expect(len(alive) == len(pids) - 1, f"only the brokers {alive} are alive")
@@ -132,11 +132,3 @@ def _after_a_failover(admin: AdminClient, data: Path, created: int, report: Repo
     report.figures.append(f"many topics: the first creation after a failover took {seconds:.1f} s")
     listed = len(admin.list_topics(timeout=120).topics)
     report.expect(listed == created + 1, f"{listed} of {created + 1} topics after a failover")
-
-
-def _memory(pid: int) -> int:
-    """Return the resident bytes of a process; 0 if it has ended."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0

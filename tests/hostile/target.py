@@ -44,13 +44,15 @@ ALICES: Final = "alice-"
 _TRACEBACK_CHARS: Final = 2_000
 
 
-def bridgehead(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run the command line from the source tree."""
+def bridgehead(
+    *arguments: str, check: bool = True, classes: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line from the source tree; `classes` is a folder of an operator's code."""
     code = "from bridgehead.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, filter(None, (ROOT, classes))))},
         capture_output=True,
         text=True,
         timeout=600,

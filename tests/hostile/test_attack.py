@@ -36,6 +36,7 @@ def test_the_attack_has_no_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(5400)
 def test_the_long_attack_has_no_finding(tmp_path: Path) -> None:
     seed = random.randrange(10**6)

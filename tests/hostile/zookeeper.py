@@ -39,9 +39,9 @@ from tests.hostile.target import bridgehead
 _BROKERS: Final = (1, 2, 3)
 _PASSWORDS: Final = {"admin": "admin-secret", "alice": "alice-secret", "bob": "bob-secret"}
 _DATA: Final = "alice-data"
-_RECORDS: Final = 100
-_SESSION_TIMEOUT_S: Final = 3
-_SERVES_WITHIN_S: Final = 60.0
+RECORDS: Final = 100
+SESSION_TIMEOUT_S: Final = 3
+SERVES_WITHIN_S: Final = 60.0
 _APPLIES_WITHIN_S: Final = 30.0
 _ELECTIONS_MAX: Final = 3  # after one odd znode and one deletion of /controller
 _REGISTRATION: Final = {
@@ -100,6 +100,25 @@ class Scene:
         self.up()
         self.zookeeper = KazooClient(self.status()["zookeeper_connect"])
         self.zookeeper.start(timeout=30)
+
+    def create_records(self) -> None:
+        """Create `alice-data` with its records."""
+        admin = AdminClient(self.client("admin"))
+        admin.create_topics([NewTopic(_DATA, 1, 3)])[_DATA].result(timeout=60)
+        producer = Producer(self.client("admin") | {"acks": "all"})
+        for number in range(RECORDS):
+            producer.produce(_DATA, b"%d" % number)
+        producer.flush(30)
+        self.expect(self.records() == RECORDS, "the records cannot be read")
+
+    def pids(self) -> dict[int, int]:
+        """Return the process of each broker."""
+        return {broker["id"]: broker["pid"] for broker in self.status()["brokers"]}
+
+    def expect_no_traceback(self) -> None:
+        for log in sorted(self.data.glob("nodes/*/node.log")):
+            _, word, trace = log.read_text(errors="replace").partition("Traceback")
+            self.expect(not word, f"a traceback in {log.parent.name}/{log.name}: {trace[:2000]}")
 
     def up(self) -> None:
         started = bridgehead(
@@ -165,8 +184,8 @@ class Scene:
             return all(topic in listing.topics for listing in lists)
 
         return self.within(
-            created, _SERVES_WITHIN_S, f"{name}: no topic can be created"
-        ) and self.within(listed, _SERVES_WITHIN_S, f"{name}: a broker does not list a new topic")
+            created, SERVES_WITHIN_S, f"{name}: no topic can be created"
+        ) and self.within(listed, SERVES_WITHIN_S, f"{name}: a broker does not list a new topic")
 
     def epoch(self) -> int:
         return int(self.zookeeper.get("/controller_epoch")[0])
@@ -192,7 +211,7 @@ class Scene:
         )
         consumer.assign([TopicPartition(_DATA, 0, 0)])
         count, deadline = 0, time.monotonic() + 30
-        while count < _RECORDS and time.monotonic() < deadline:
+        while count < RECORDS and time.monotonic() < deadline:
             message = consumer.poll(1.0)
             count += message is not None and message.error() is None
         consumer.close()
@@ -284,7 +303,7 @@ def damaged_topic(scene: Scene) -> None:
     scene.write(path, sound)
     scene.move()
     scene.within(
-        lambda: scene.records() == _RECORDS, _SERVES_WITHIN_S, "a damaged topic lost its records"
+        lambda: scene.records() == RECORDS, SERVES_WITHIN_S, "a damaged topic lost its records"
     )
 
 
@@ -292,7 +311,8 @@ FAMILIES: Final = (odd_znodes, damaged_topic, stray_notifications)
 
 
 @contextmanager
-def _scene(folder: Path) -> Iterator[Scene]:
+def scene_in(folder: Path) -> Iterator[Scene]:
+    """Start a cluster of three brokers and three ZooKeeper servers; stop it at the end."""
     document = {
         "brokers": len(_BROKERS),
         "zookeeper": {"members": 3},
@@ -309,7 +329,7 @@ def _scene(folder: Path) -> Iterator[Scene]:
             }
         ],
         "properties": {
-            "zookeeper.session.timeout.ms": str(_SESSION_TIMEOUT_S * 1000),
+            "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_S * 1000),
             "connection.failed.authentication.delay.ms": "1",
         },
     }
@@ -326,23 +346,14 @@ def _scene(folder: Path) -> Iterator[Scene]:
 
 def attack_zookeeper(folder: Path, report: Report) -> None:
     """Run every attack on one cluster, and report which of them ran."""
-    with _scene(folder) as scene:
-        admin = AdminClient(scene.client("admin"))
-        admin.create_topics([NewTopic(_DATA, 1, 3)])[_DATA].result(timeout=60)
-        producer = Producer(scene.client("admin") | {"acks": "all"})
-        for number in range(_RECORDS):
-            producer.produce(_DATA, b"%d" % number)
-        producer.flush(30)
-        scene.expect(scene.records() == _RECORDS, "the records cannot be read")
-        pids = {broker["id"]: broker["pid"] for broker in scene.status()["brokers"]}
+    with scene_in(folder) as scene:
+        scene.create_records()
+        pids = scene.pids()
         for family in FAMILIES:
             family(scene)
             scene.done.append(family.__name__)
-        alive = {broker["id"]: broker["pid"] for broker in scene.status()["brokers"]}
-        scene.expect(alive == pids, f"brokers died: {pids} became {alive}")
-        for log in sorted(scene.data.glob("nodes/*/node.log")):
-            _, word, trace = log.read_text(errors="replace").partition("Traceback")
-            scene.expect(not word, f"a traceback in {log.parent.name}/{log.name}: {trace[:2000]}")
+        scene.expect(scene.pids() == pids, f"brokers died: {pids} became {scene.pids()}")
+        scene.expect_no_traceback()
     report.tries += len(scene.done)
     report.figures.append(f"ran: {', '.join(scene.done)}")
     report.findings += scene.findings

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import http.server
 import re
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import Browser, Page, Response
+
+from tests.integration import ui_page
 
 ROOT: Final = Path(__file__).parents[2]
 SITE: Final = ROOT / "build" / "site"
 MEGABYTE: Final = 1_000_000
+PAGES_MIN: Final = 60
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 # What a browser fetches to show a page. A link that a reader may follow is not among it.
@@ -24,17 +29,6 @@ FETCHED: Final = re.compile(
     r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(https?:)?//[^"]*"'
     r'|<link\b(?![^>]*rel="(?:canonical|prev|next)")[^>]*\bhref="(https?:)?//[^"]*"'
 )
-# Shows a page in a frame, and writes what the browser made of it into the document.
-PROBE: Final = """<!doctype html><iframe src="{page}" style="width:{width}px;height:800px"></iframe>
-<script>
-const frame = document.querySelector("iframe");
-frame.onload = () => {{
-  const page = frame.contentDocument;
-  const broken = [...page.images].filter((image) => !image.naturalWidth).map((image) => image.src);
-  document.body.append(`WIDTH=${{page.documentElement.scrollWidth}} BROKEN=${{broken.length}} `);
-  document.body.append(`TITLE=${{page.querySelector("h1").textContent}}.`);
-}};
-</script>"""
 
 
 @pytest.fixture(scope="module")
@@ -47,22 +41,11 @@ def site() -> Path:
     return SITE
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def address(site: Path) -> Iterator[str]:
-    """Serve the site, and a page that shows one of its pages in a frame."""
+    """Serve the site."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if not self.path.startswith("/probe/"):
-                super().do_GET()
-                return
-            width, page = self.path.removeprefix("/probe/").split("/", 1)
-            body = PROBE.format(page=f"/{page}", width=width).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(body)
-
         def log_message(self, *_: object) -> None:
             """Print nothing."""
 
@@ -77,9 +60,40 @@ def address(site: Path) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with ui_page.browser() as started:
+        yield started
+
+
+class Visit:
+    """A page in a browser, and what it fetched."""
+
+    def __init__(self, chromium: Browser, address: str, width: int = 1280) -> None:
+        self.page: Page = chromium.new_page(viewport={"width": width, "height": 900})
+        self._address = address
+        self.foreign: list[str] = []
+        self.responses: list[Response] = []
+        self.page.on("request", lambda request: self._note(request.url))
+        self.page.on("response", lambda response: self.responses.append(response))
+
+    def open(self, path: str) -> None:
+        """Open a page of the site; return when everything that it fetches is there."""
+        self.page.goto(f"{self._address}/{path}", wait_until="networkidle")
+
+    def _note(self, url: str) -> None:
+        if urlsplit(url).scheme in ("http", "https") and not url.startswith(f"{self._address}/"):
+            self.foreign.append(url)
+
+    def bytes_fetched(self) -> int:
+        """Return what the page and all that it fetched take on the wire: hosts compress files."""
+        bodies = [response.body() for response in self.responses if response.ok]
+        return sum(len(gzip.compress(body, 6)) for body in bodies)
+
+
 def test_pages_are_small_and_fetch_nothing_from_other_origins(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
-    assert len(pages) > 60
+    assert len(pages) > PAGES_MIN
     assert [page.name for page in pages if page.stat().st_size > MEGABYTE] == []
     fetched = {
         f"{page.name}: {match.group()}"
@@ -103,38 +117,47 @@ def test_reference_has_the_docstrings_of_the_public_modules(site: Path) -> None:
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize(
-    ("page", "title"),
+    ("path", "title"),
     [
         ("index.html", "Bridgehead"),
         ("guides/moving-controller.html", "Test your client against a moving controller"),
+        ("project/examples/projects.html", "Examples"),
+        ("control-api.html", "The control API"),
         ("project/ARCHITECTURE.html", "Architecture"),
     ],
 )
 def test_a_browser_shows_the_page_at_this_width(
-    address: str, tmp_path: Path, page: str, title: str, width: int
+    chromium: Browser, address: str, path: str, title: str, width: int
 ) -> None:
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("NOT TESTED: the site in a browser, because there is no Chromium")
-    shown = subprocess.run(
-        [
-            browser,
-            *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
-            *("--disable-background-networking", "--disable-component-update"),
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-            *(
-                "--window-size=1400,900",
-                f"--user-data-dir={tmp_path}",
-                "--virtual-time-budget=8000",
-            ),
-            *("--dump-dom", f"{address}/probe/{width}/{page}"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    ).stdout
-    result = re.search(r"WIDTH=(\d+) BROKEN=(\d+) TITLE=(.*?)¶?\.", shown)
-    assert result, shown[-2000:]
-    assert int(result.group(1)) <= width  # nothing has to be scrolled sideways
-    assert (result.group(2), result.group(3)) == ("0", title)
+    visit = Visit(chromium, address, width)
+    visit.open(path)
+    page = visit.page
+    assert page.locator("h1").inner_text().rstrip("¶ ") == title
+    # Nothing has to be scrolled sideways.
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    broken = "[...document.images].filter((image) => !image.naturalWidth).map((image) => image.src)"
+    assert page.evaluate(broken) == []
+    assert visit.foreign == []
+    assert visit.bytes_fetched() < MEGABYTE
+    page.close()
+
+
+def test_search_finds_a_section_without_another_origin(chromium: Browser, address: str) -> None:
+    visit = Visit(chromium, address)
+    visit.open("guides/ci.html")
+    visit.page.locator(".md-search__input").fill("POST /controller/wait")
+    result = visit.page.locator("a.md-search-result__link[href*='control-api.html']").first
+    result.wait_for(timeout=30_000)
+    result.click()
+    visit.page.wait_for_url("**/control-api.html**")
+    assert visit.foreign == []
+    visit.page.close()
+
+
+def test_a_request_to_another_origin_is_noticed(chromium: Browser, address: str) -> None:
+    """A script that a script adds is not in the page's text."""
+    visit = Visit(chromium, address)
+    visit.open("index.html")
+    visit.page.evaluate("fetch('http://127.0.0.1:9/statistics').catch(() => 0)")
+    assert visit.foreign == ["http://127.0.0.1:9/statistics"]
+    visit.page.close()

@@ -95,7 +95,7 @@ async def until_known_to_all(cluster: Cluster) -> int:
 
 @pytest.mark.long
 @pytest.mark.timeout(420)
-@pytest.mark.parametrize("kills", [3, 20])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.soak)])
 async def test_controller_kills_under_load_neither_lose_nor_repeat_a_creation(
     cluster: Cluster, kills: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""`Cluster.heal` ends faults; with `reset` it also removes what clients have written."""
+"""`Cluster.heal` ends faults; `reset` also removes what clients have written."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from bridgehead.cluster import Cluster, ClusterError
-from bridgehead.cluster.client import ControlClient
-from bridgehead.cluster.upgrade import LEVEL
+from bridgehead.cluster import Cluster
 from bridgehead.raw_client.blocking import Connection
 from tests.integration.test_supervision import command
 
@@ -52,7 +50,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def healed(cluster: Cluster) -> Cluster:
-    cluster.heal(reset=True)
+    cluster.reset()
     return cluster
 
 
@@ -158,7 +156,7 @@ def test_reset_removes_what_clients_wrote_and_restores_what_was_configured(heale
     changed = contents(healed, healed.wait_for_controller())
     assert [name for name in first if first[name] == changed[name]] == []
 
-    healed.heal(reset=True)
+    healed.reset()
 
     for broker in (1, 2, 3):
         assert contents(healed, broker) == first
@@ -201,10 +199,3 @@ def test_the_command_reset_makes_the_cluster_like_new(healed: Cluster) -> None:
     assert done.stderr == ""
     assert done.stdout == "Started again: broker 2.\nThe cluster is like new.\n"
     assert client(healed.bootstrap_server(2)).list_topics().topics == {}
-
-
-def test_reset_fails_after_an_upgrade(healed: Cluster) -> None:
-    """`reset` cannot undo an upgrade. This test must be last, because all later resets fail."""
-    ControlClient(healed.data_dir).restart_node(1, {LEVEL: "3.9"})
-    with pytest.raises(ClusterError, match="start a new cluster"):
-        healed.heal(reset=True)

@@ -106,7 +106,9 @@ async def well_behaved(address: str, stop: asyncio.Event) -> int:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "count", [10_000, pytest.param(100_000, marks=[pytest.mark.long, pytest.mark.soak])]
+)
 async def test_hostile_frames_crash_no_node_and_disturb_no_other_client(
     count: int, new_chroot: Callable[[], str]
 ) -> None:

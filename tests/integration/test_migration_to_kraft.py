@@ -22,7 +22,7 @@ from judge.verdicts import judge
 from tests.fidelity.kraft_controller import KraftController, ended
 from tests.fidelity.real_kafka import reason_to_skip
 from tests.integration.admin_clients import ConfluentAdmin
-from tests.integration.conftest import StartCluster, ZooKeeperForTest
+from tests.integration.conftest import StartCluster
 from tests.integration.processes import wait_until
 from tests.integration.zookeeper_peers import kazoo_client
 
@@ -126,42 +126,33 @@ def follow_kraft(cluster: Cluster) -> bool:
     )
 
 
-def controllers(folder: Path, zookeeper: str, count: int) -> list[KraftController]:
-    """Return the controllers of a quorum, with a storage for each to be formatted."""
-    ports = [Ports().choose() for _ in range(count)]
-    voters = ",".join(f"{LEADING_ID + n}@127.0.0.1:{port}" for n, port in enumerate(ports))
-    properties = {"broker.session.timeout.ms": str(SESSION_MS)}
-    return [
-        KraftController(
-            folder / f"controller-{n}",
-            LEADING_ID + n,
-            port,
-            zookeeper,
-            voters=voters,
-            properties=properties,
-        )
-        for n, port in enumerate(ports)
-    ]
-
-
 @contextmanager
 def migrated(
-    start_cluster: StartCluster, zookeeper: ZooKeeperForTest, folder: Path, count: int = 1
+    start_cluster: StartCluster, folder: Path, count: int = 1
 ) -> Iterator[tuple[Cluster, list[KraftController]]]:
-    """Three nodes and `count` controllers. The controllers are formatted, but not started."""
+    """Three nodes and a quorum of `count` controllers, which are formatted, but not started."""
     if reason := reason_to_skip():
         pytest.skip(reason)
-    quorum = controllers(folder, zookeeper.connect, count)
-    cluster = start_cluster(
-        zookeeper=zookeeper.connect,
-        data_dir=folder / "nodes",
-        properties=migrating(quorum[0].voters),
-    )
-    assert cluster.cluster_id is not None
+    ports = [Ports().choose() for _ in range(count)]
+    ids = [LEADING_ID + number for number in range(count)]
+    voters = ",".join(f"{node_id}@127.0.0.1:{at}" for node_id, at in zip(ids, ports, strict=True))
+    ours = start_cluster(data_dir=folder / "nodes", properties=migrating(voters))
+    assert ours.cluster_id is not None
+    quorum = [
+        KraftController(
+            folder / f"controller-{node_id}",
+            node_id,
+            port,
+            ours.zookeeper_connect,
+            voters=voters,
+            properties={"broker.session.timeout.ms": str(SESSION_MS)},
+        )
+        for node_id, port in zip(ids, ports, strict=True)
+    ]
     with ended(*quorum):
         for controller in quorum:
-            controller.format(cluster.cluster_id, LEVEL)
-        yield cluster, quorum
+            controller.format(ours.cluster_id, LEVEL)
+        yield ours, quorum
 
 
 def judged(folder: Path) -> dict[str, str]:
@@ -176,12 +167,10 @@ def judged(folder: Path) -> dict[str, str]:
 
 @pytest.mark.kafka
 @pytest.mark.long
-def test_metadata_goes_to_kraft_and_back(
-    tmp_path: Path, start_cluster: StartCluster, zookeeper: ZooKeeperForTest
-) -> None:
+def test_metadata_goes_to_kraft_and_back(tmp_path: Path, start_cluster: StartCluster) -> None:
     """Records are produced all the time; writes go to the controller that is active."""
-    with migrated(start_cluster, zookeeper, tmp_path) as (ours, (kraft,)):
-        admin = ConfluentAdmin(ours.bootstrap_servers)
+    with migrated(start_cluster, tmp_path) as (ours, (kraft,)):
+        admin, zookeeper = ConfluentAdmin(ours.bootstrap_servers), ours.zookeeper_connect
         admin.create("numbers", 5, 3, {"min.insync.replicas": "2"})
         epoch = read_epoch(zookeeper)
         with Records(ours.bootstrap_servers, "numbers") as records:
@@ -219,14 +208,14 @@ def test_metadata_goes_to_kraft_and_back(
     assert judged(folder) == dict.fromkeys(WRITER_PROPERTIES, "PASS")
 
 
-def write_through(admin: ConfluentAdmin, zookeeper: ZooKeeperForTest) -> None:
+def write_through(admin: ConfluentAdmin, zookeeper: str) -> None:
     """Write through our brokers; the KRaft controller writes to ZooKeeper."""
     admin.create("by-kraft", 3, 3, {"retention.ms": "1234567"})
     admin.create("deleted", 1, 2, {})
     admin.alter("by-kraft", {"retention.ms": "7654321"}, legacy=False)
     admin.create_partitions("by-kraft", 4)
     admin.delete("deleted")
-    with kazoo_client(zookeeper.connect) as client:
+    with kazoo_client(zookeeper) as client:
         wait_until(
             lambda: client.exists("/brokers/topics/by-kraft/partitions/3/state"), bool, timeout_s=9
         )
@@ -246,22 +235,22 @@ def clients_see(bootstrap_servers: str) -> set[int]:
     return ids
 
 
-def read_controller(zookeeper: ZooKeeperForTest) -> tuple[int, int]:
+def read_controller(zookeeper: str) -> tuple[int, int]:
     """Return the node id and the KRaft epoch in /controller."""
-    with kazoo_client(zookeeper.connect) as client:
+    with kazoo_client(zookeeper) as client:
         content = json.loads(client.get("/controller")[0])
     return content["brokerid"], content["kraftControllerEpoch"]
 
 
-def read_epoch(zookeeper: ZooKeeperForTest) -> int:
-    with kazoo_client(zookeeper.connect) as client:
+def read_epoch(zookeeper: str) -> int:
+    with kazoo_client(zookeeper) as client:
         return int(client.get("/controller_epoch")[0])
 
 
-def roll_back(kraft: KraftController, zookeeper: ZooKeeperForTest) -> None:
+def roll_back(kraft: KraftController, zookeeper: str) -> None:
     """Return to ZooKeeper as Kafka's documentation says."""
     kraft.stop()
-    with kazoo_client(zookeeper.connect) as client:
+    with kazoo_client(zookeeper) as client:
         client.delete("/controller")
         client.delete("/migration")
 
@@ -269,10 +258,10 @@ def roll_back(kraft: KraftController, zookeeper: ZooKeeperForTest) -> None:
 @pytest.mark.kafka
 @pytest.mark.long
 def test_nodes_follow_the_next_controller_of_the_quorum(
-    tmp_path: Path, start_cluster: StartCluster, zookeeper: ZooKeeperForTest
+    tmp_path: Path, start_cluster: StartCluster
 ) -> None:
     """Three controllers; the active one is killed in dual write. No broker is fenced for long."""
-    with migrated(start_cluster, zookeeper, tmp_path, count=3) as (ours, quorum):
+    with migrated(start_cluster, tmp_path, count=3) as (ours, quorum):
         for controller in quorum:
             controller.start()
         active = wait_until(lambda: writer_of(quorum), timeout_s=80)
@@ -283,7 +272,7 @@ def test_nodes_follow_the_next_controller_of_the_quorum(
         others = [controller for controller in quorum if controller is not active]
         wait_until(lambda: writer_of(others), timeout_s=60)
         admin.create("after", 2, 3, {})
-        with kazoo_client(zookeeper.connect) as client:
+        with kazoo_client(ours.zookeeper_connect) as client:
             state = "/brokers/topics/after/partitions/1/state"
             wait_until(lambda: client.exists(state), bool, timeout_s=20)
         wait_until(lambda: follow_kraft(ours), timeout_s=20)

@@ -68,7 +68,7 @@ def test_the_session_cluster_is_another_one(bridgehead_session_cluster, bridgehe
 def example(page: str, heading: str) -> str:
     """Return the first Python block of a section."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    section = text[text.index(f"\n{heading}\n") :]
+    section = text[f"\n{text}".index(f"\n{heading}\n") :]
     match = re.search(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert match is not None
     return match[1]
@@ -78,7 +78,7 @@ def example(page: str, heading: str) -> str:
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Run pytest once with the plug-in. Map each test's name to its failure text, empty if none."""
     folder = tmp_path_factory.mktemp("suite")
-    (folder / "test_readme.py").write_text(example("README.md", "## In pytest"))
+    (folder / "test_readme.py").write_text(example("README.md", "# Bridgehead"))
     (folder / "test_page.py").write_text(example("docs/testing.md", "## pytest"))
     (folder / "test_aio.py").write_text(example("docs/testing.md", "### asyncio"))
     (folder / "test_guide.py").write_text(example("docs/guides/ci.md", "## The test"))
@@ -251,7 +251,7 @@ def test_cluster_with_the_drafted_dialect_starts_and_is_reset() -> None:
         body = {"topics": [{**topic, "assignments": [], "configs": []}], "timeoutMs": 30_000}
         (created,) = call_once(cluster.bootstrap_servers, CREATE_TOPICS, 0, body)["topics"]
         assert created["errorCode"] == 0
-        cluster.heal(reset=True)
+        cluster.reset()
         assert call_once(cluster.bootstrap_servers, METADATA, 1, {"topics": None})["topics"] == []
 
 

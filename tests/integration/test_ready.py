@@ -59,9 +59,9 @@ def test_contract_holds_when_the_command_returns(
 
 @pytest.mark.parametrize("attempt", range(3))
 def test_contract_holds_when_a_fixture_returns(attempt: int, new_chroot: Callable[[], str]) -> None:
-    """The fixtures start clusters with `Cluster`, and reset them with `heal`."""
+    """The fixtures start clusters with `Cluster`, and reset them."""
     with Cluster(3, zookeeper=new_chroot(), properties=QUICK) as cluster:
         check_contract(cluster.bootstrap_servers, 3)
         cluster.kill_controller()
-        cluster.heal(reset=True)
+        cluster.reset()
         check_contract(cluster.bootstrap_servers, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -10,9 +11,14 @@ from typing import Any, cast
 
 import pytest
 
+from chaos.__main__ import main as chaos_main
+from chaos.judging import judge_run
 from chaos.reproduction import scenario_with
+from chaos.result import Result
+from chaos.scenario import SIMULATED
 from chaos.scenarios import SCENARIOS
-from chaos.simulated.run import run
+from chaos.simulated.replay import replay
+from chaos.simulated.run import Runner, run
 from judge.__main__ import main
 from judge.evidence.reading import Evidence
 from judge.evidence.run_lookup import read_run
@@ -24,6 +30,8 @@ from judge.spec.tlc import TlcError, find_jar
 from judge.verdicts import Verdict
 from spec.__main__ import check
 from spec.models import CONTROLS, MODELS
+from spec.paths import follow, model_of, read_paths
+from tests.kill_matrix.counterexamples import COUNTEREXAMPLES, Counterexample
 from tests.kill_matrix.not_explained import NOT_EXPLAINED
 
 
@@ -54,6 +62,74 @@ def test_the_smallest_model_holds_and_its_control_is_refuted() -> None:
     actions = [action for action, _ in refuted.trace]
     assert actions.count("Applied") == 2
     assert actions[-1] == "Applied"
+
+
+# --- Paths ---------------------------------------------------------------------------------------
+
+
+def test_tlc_follows_a_committed_path_and_no_other_one() -> None:
+    """`make spec` follows all of them; `tests/unit/chaos/test_paths.py` replays them."""
+    path = read_paths()["topic_existed"]
+    end, outcome = follow(path.goal, path.steps)
+    assert (end, outcome.violated) == (path.end, "NeverExists")
+    with pytest.raises(TlcError, match="does not have this path any more"):
+        follow(path.goal, [step for step in path.steps if step[0] != "Applied"])
+
+
+# The parts of which the replay on faulty nodes shows the violation.
+SHOWN = {
+    part: replay.bug
+    for part, replay in COUNTEREXAMPLES.items()
+    if isinstance(replay, Counterexample) and not replay.is_explained
+}
+
+
+def replay_of(name: str, folder: Path, *bugs: str) -> Evidence:
+    path = read_paths()[name]
+    end = replay(path.steps, model_of(path.goal).requests, folder / "run", frozenset(bugs))
+    return read_run(end.folder)
+
+
+def test_replays_are_explained_and_counterexamples_on_faulty_nodes_are_not(tmp_path: Path) -> None:
+    """Also the replays of counterexamples on correct nodes, which depart from them."""
+    correct = [
+        replace(slice_, name=name)
+        for name in read_paths()
+        for slice_ in slices_of(replay_of(name, tmp_path / name))[0]
+    ]
+    assert {slice_.name for slice_ in correct} == set(read_paths())
+    assert explain(correct) == []
+    faulty = [
+        replace(slice_, name=part)
+        for part, bug in SHOWN.items()
+        for slice_ in slices_of(replay_of(part, tmp_path / f"{part}-faulty", bug))[0]
+    ]
+    assert {misfit.name for misfit in explain(faulty)} == set(SHOWN)
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 0), (("--spec",), 1)])
+def test_the_specification_fails_a_run_that_the_other_judges_pass(
+    options: tuple[str, ...], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request was executed twice in one multi, so its outcome shows one execution."""
+
+    def run_faulty(_runner: Runner, seed: int, folder: Path) -> Result:
+        path = read_paths()["JOINS"]
+        bugs = frozenset({"executes_copies"})
+        replay(path.steps, model_of(path.goal).requests, folder, bugs)
+        result = Result(scenario="there_and_back", seed=seed, tier=SIMULATED, folder=str(folder))
+        judge_run(scenario_with("there_and_back", ()), result, folder)
+        assert result.violated == ()
+        result.verdict = Verdict.PASS  # It has too few operations for the scenario.
+        return result
+
+    monkeypatch.setattr(Runner, "run", run_faulty)
+    arguments = ["run", "there_and_back", "--tier", SIMULATED, "--out", str(tmp_path), *options]
+    assert chaos_main(arguments) == status
+    (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+    assert run["verdict"] == ("FAIL" if options else "PASS")
+    if options:
+        assert "0 of 1 requests are explained" in run["wrong"][-1]
 
 
 # --- Corrupted evidence --------------------------------------------------------------------------

@@ -1,26 +1,60 @@
-"""The page of a running cluster: a failover by its button, watched in a real Chromium."""
+"""The page of a running cluster in a real Chromium: its buttons, and a failover that is watched.
+
+The tests share a cluster. The last one stops it.
+"""
 
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Browser, Page, expect
 
 from bridgehead.cluster import Cluster
+from bridgehead.cluster.data_directory import DataDirectory
 from bridgehead.raw_client.blocking import Connection
 from bridgehead.raw_client.codec import create_topics
+from bridgehead.ui.actions import ACTIONS
 from bridgehead.ui.reading import find_run, read_run
 from bridgehead.ui.server import Served, open_run
 from bridgehead.ui.vocabulary import KINDS, NUMBERS
 from tests.integration import ui_page
-from tests.integration.conftest import StartCluster
 
 SESSION_MS = 2_500
+START_MS = 60_000  # for what waits for an election or for a process
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with ui_page.browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("live") / "cluster"
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path, chromium: Browser) -> Iterator[Cluster]:
+    """A cluster, started only if there is a browser."""
+    properties = {
+        "zookeeper.session.timeout.ms": str(SESSION_MS),
+        "bridgehead.faults.allow": "true",
+    }
+    with Cluster(brokers=3, data_dir=folder, properties=properties) as running:
+        yield running
+
+
+def served(folder: Path, **options: Any) -> Served:
+    return Served(open_run(find_run(folder)), str(folder), folder, **options)
 
 
 @contextmanager
@@ -56,20 +90,123 @@ def counts(page: Page) -> Counter[str]:
     )
 
 
+def press(page: Page, action: str, says: str, **values: str) -> str:
+    """Fill in the fields of an action, press its button and wait; return the command."""
+    section = page.locator(f"[data-action={action}]")
+    for name, value in values.items():
+        field = section.locator(f"#{action}-{name}")
+        if field.evaluate("(input) => Boolean(input.closest('details:not([open])'))"):
+            section.locator("summary").click()
+        if field.evaluate("(input) => input.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+    command = section.locator("code").inner_text()
+    section.locator("> button").first.click()
+    result = page.locator(".result")
+    expect(result).to_contain_text(re.compile(says), timeout=START_MS)
+    assert "bad" not in (result.get_attribute("class") or ""), result.inner_text()
+    return command
+
+
+def test_a_read_only_page_has_no_buttons(cluster: Cluster, chromium: Browser, folder: Path) -> None:
+    """Its server rejects actions, too, even with the token of a page that has buttons."""
+    shown = served(folder, read_only=True)
+    with ui_page.serving(shown) as address:
+        page = ui_page.open_page(chromium, address)
+        expect(page.locator("#tab-topology")).to_be_visible()
+        assert page.locator("#tab-break").count() == 0
+        assert page.locator("[data-action]").count() == 0
+        status = page.evaluate(
+            "(token) => fetch('actions', { method: 'POST', headers: { 'X-Bridgehead-Action': "
+            'token }, body: \'{"action":"kill"}\' }).then((answer) => answer.status)',
+            shown.action_token,
+        )
+        assert status == 403
+        assert cluster.controller_id() in (1, 2, 3)
+
+
+def test_every_button_does_what_its_command_says(
+    cluster: Cluster, chromium: Browser, folder: Path
+) -> None:
+    pressed = {}
+    with ui_page.serving(served(folder)) as address:
+        page = ui_page.open_page(chromium, f"{address}#break")
+
+        def use(action: str, says: str, **values: str) -> None:
+            pressed[action] = press(page, action, says, **values)
+
+        def leads(broker: str) -> None:
+            expect(page.locator("#now")).to_contain_text(f"broker {broker}", timeout=START_MS)
+
+        values = {"rule": "error", "api": "CreateTopics", "error": "POLICY_VIOLATION"}
+        use("add_rule", r"rule-1", **values, times="0", principal="User:ANONYMOUS")
+        expected = "faults add error --api CreateTopics --principal User:ANONYMOUS"
+        expected += f" --error POLICY_VIOLATION --times 0 --data-dir {folder}"
+        assert pressed["add_rule"] == f"bridgehead {expected}"
+        with Connection(cluster.bootstrap_server(1), timeout_s=30) as connection:
+            connection.exchange(create_topics(["refused"]))
+        assert cluster.faults.hits("rule-1") == 1
+        use("remove_rules", r"Rules removed: 3")
+        assert cluster.faults.list() == []
+
+        first = str(cluster.controller_id())
+        second = str(int(first) % 3 + 1)
+        use("move", rf"moved from broker {first} to broker {second}", broker=second)
+        leads(second)
+        use("expire", rf"broker {second}, has expired")
+        expect(page.locator("#now")).to_contain_text("epoch 3", timeout=START_MS)
+        frozen = str(cluster.controller_id())
+        use("freeze", rf"broker {frozen}, is frozen for 0\.2 s", seconds="0.2")
+        stopped = next(id_ for id_ in ("1", "2", "3") if id_ != frozen)
+        use("stop_broker", rf"Broker {stopped} .* has stopped", broker=stopped)
+        page.click("#tab-topology")
+        status = page.locator(f"[data-broker='{stopped}'] .status")
+        expect(status).to_have_text("stopped", timeout=START_MS)
+        page.click("#tab-break")
+        use("start_broker", rf"Broker {stopped} serves", broker=stopped)
+        use("kill_broker", rf"Broker {stopped} .* was killed", broker=stopped)
+        use("start_broker", rf"Broker {stopped} serves", broker=stopped)
+        page.click("#tab-topology")
+        expect(status).to_have_text("running", timeout=START_MS)
+        assert ui_page.errors(page) == []
+    others = {"kill", "run_scenario"}  # the next tests
+    assert set(pressed) | others == {action.name for action in ACTIONS}
+
+
+def test_a_scenario_runs_and_is_watched(cluster: Cluster, chromium: Browser, folder: Path) -> None:
+    """Its page is one of its own. It ends with the page that started it."""
+    assert cluster.controller_id() is not None
+    name, seed = "polite_stop", "7"
+    runs = folder.with_name(f"{folder.name}-scenarios")
+    with ui_page.serving(served(folder)) as address:
+        page = ui_page.open_page(chromium, f"{address}#break")
+        command = press(page, "run_scenario", f"{name}, seed {seed}", scenario=name, seed=seed)
+        assert command.splitlines() == [
+            f"bridgehead chaos run {name} --seed {seed} --out {runs}",
+            f"bridgehead ui {runs}/{name}-{seed}",
+        ]
+        with page.context.expect_page() as opened:
+            page.locator(".result").get_by_role("link", name="Watch it").click()
+        watched = opened.value
+        expect(watched.locator("#run")).to_contain_text(f"scenario {name}, seed {seed}")
+        expect(watched.locator("#now")).to_contain_text("epoch 1", timeout=START_MS)
+        section = page.locator("[data-action=run_scenario]")
+        section.get_by_role("button", name="Run a scenario", exact=True).click()
+        expect(page.locator(".result")).to_contain_text("A scenario runs already")
+        assert ui_page.errors(page) == []
+    data = DataDirectory(runs / f"{name}-{seed}")
+    assert not data.is_claimed(), "the scenario's cluster still runs"
+
+
 def test_a_failover_is_watched_live_and_no_event_is_lost_or_doubled(
-    start_cluster: StartCluster, tmp_path: Path
+    cluster: Cluster, chromium: Browser, folder: Path
 ) -> None:
     """The controller is killed with the page's button. The browser is offline for a while."""
-    cluster = start_cluster(
-        brokers=3,
-        data_dir=tmp_path / "cluster",
-        properties={"zookeeper.session.timeout.ms": str(SESSION_MS)},
-    )
-    folder = tmp_path / "cluster"
-    served = Served(open_run(find_run(folder)), str(folder), folder)
-    with ui_page.browser() as chromium, ui_page.serving(served) as address:
+    with ui_page.serving(served(folder)) as address:
         page = ui_page.open_page(chromium, address)
         first = str(cluster.controller_id())
+        epoch = int(page.locator("#now").get_attribute("data-epoch") or 0)
         expect(page.locator("#now")).to_contain_text(f"Controller: broker {first}")
         with requests(cluster):
             page.click("#tab-break")
@@ -81,13 +218,13 @@ def test_a_failover_is_watched_live_and_no_event_is_lost_or_doubled(
             killing.get_by_role("button", name="Kill the controller", exact=True).click()
             expect(page.locator(".result")).to_contain_text(f"broker {first} (pid", timeout=30_000)
             page.click("#tab-topology")
-            expect(page.locator(f"[data-broker='{first}'] .status")).to_contain_text(
-                "stopped", timeout=30_000
+            expect(page.locator(f"[data-broker='{first}'] .status")).to_have_text(
+                re.compile("killed|stopped"), timeout=30_000
             )
             page.context.set_offline(True)
             page.wait_for_timeout(1_000)
             page.context.set_offline(False)
-            expect(page.locator("#now")).to_contain_text("epoch 2", timeout=30_000)
+            expect(page.locator("#now")).to_contain_text(f"epoch {epoch + 1}", timeout=30_000)
             crowned = page.locator(".broker:has(.crown)")
             expect(crowned).not_to_have_attribute("data-broker", first)
         cluster.stop()
@@ -100,20 +237,3 @@ def test_a_failover_is_watched_live_and_no_event_is_lost_or_doubled(
     assert live == recorded
     assert recorded["received"] > 20
     assert replayed.value("kind", 0) != NUMBERS["other"]
-
-
-def test_a_read_only_page_has_no_buttons(start_cluster: StartCluster, tmp_path: Path) -> None:
-    cluster = start_cluster(brokers=1, data_dir=tmp_path / "cluster")
-    folder = tmp_path / "cluster"
-    served = Served(open_run(find_run(folder)), str(folder), folder, read_only=True)
-    with ui_page.browser() as chromium, ui_page.serving(served) as address:
-        page = ui_page.open_page(chromium, address)
-        expect(page.locator("#tab-topology")).to_be_visible()
-        assert page.locator("#tab-break").count() == 0
-        status = page.evaluate(
-            "(token) => fetch('actions', { method: 'POST', headers: { 'X-Bridgehead-Action': "
-            'token }, body: \'{"action":"kill"}\' }).then((answer) => answer.status)',
-            served.action_token,
-        )
-        assert status == 403
-        assert cluster.controller_id() == 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection
 from pathlib import Path
@@ -13,8 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from bridgehead.ui.reading import find_run, read_run
-from bridgehead.ui.server import Served
+from bridgehead.ui.reading import find_run, read_run, recorded_run
+from bridgehead.ui.server import Served, open_run
 from event_log.commits import CommitLine
 from judge.evidence.run_lookup import read_run as read_evidence
 from tests import golden_histories
@@ -44,12 +46,13 @@ def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def first_recorded_resend(page: Page) -> int:
-    """Return the position of the first resend whose outcome is recorded."""
+    """Return the first resend to another broker, the new controller, of a recorded request."""
     result = page.evaluate(
         """() => { const e = page.evidence;
         for (let at = e.first; at < e.count; at++) {
           const number = e.get("request", at);
           if (e.is(at, "forward_sent") && e.get("attempt", at) > 1
+            && e.partner(at) > at && e.node(at) !== e.peer(at)
             && e.links.some(([link, of]) => of === number && link < at)) return at;
         } return -1; }"""
     )
@@ -87,7 +90,7 @@ def test_an_exported_page_opens_offline_and_tells_why_nothing_was_lost(
 
 def test_the_crown_moves_in_a_replay(chromium: Browser, run: Path) -> None:
     """The slider goes forward and back; the crown is at the controller of the moment."""
-    served = Served(read_run(find_run(run)), str(run))
+    served = Served(recorded_run(find_run(run)), str(run))
     with ui_page.serving(served) as address:
         page = ui_page.open_page(chromium, address)
         terms = page.evaluate("() => page.cluster.terms().filter(([, controller]) => controller)")
@@ -100,10 +103,55 @@ def test_the_crown_moves_in_a_replay(chromium: Browser, run: Path) -> None:
             expect(page.locator(".broker:has(.crown)")).to_have_attribute("data-broker", controller)
         page.click("#play")
         expect(page.locator("#play")).to_have_text("Pause")
-        for tab in ("sequence", "timeline", "metadata", "verdicts"):
-            page.click(f"#tab-{tab}")
+        for view in ("sequence", "timeline", "metadata"):
+            open_view(page, view)
+        page.click("#tab-verdicts")
         expect(page.locator(".verdict").first).to_have_text("PASS", timeout=60_000)
         assert ui_page.errors(page) == []
+
+
+STATE_AT_END = """async () => {
+  const state = page.cluster.at(page.evidence.last);
+  await page.views.metadata.show(page.evidence.last);
+  const znodes = [...page.views.metadata.znodes(page.evidence.last)[0]].sort();
+  return [state.controller, state.epoch, [...state.brokers].sort(), znodes];
+}"""
+
+
+def test_a_live_page_drops_old_rows_and_keeps_what_they_said(
+    chromium: Browser, run: Path, tmp_path: Path
+) -> None:
+    """A run grows while a page follows it; server and browser keep a few rows."""
+    copy = tmp_path / "run"
+    content = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+    def grow(share: float) -> int:
+        for path, data in content.items():
+            whole = share == 1 or path.suffix != ".jsonl"
+            target = copy / path.relative_to(run)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data if whole else data[: round(len(data) * share)])
+        reader = read_run(copy)
+        return len(reader.collector.rows)
+
+    grow(0.2)
+    served = Served(open_run(copy), str(copy), follows=True, rows_max=900)
+    with ui_page.serving(served) as address:
+        page = ui_page.open_page(chromium, address)
+        for share in (0.4, 0.7, 1.0):
+            count = grow(share)
+            expect(page.locator("#clock")).to_contain_text(f"of {count:,}", timeout=30_000)
+            if share < 1:
+                page.evaluate(STATE_AT_END)
+        assert page.evaluate("() => page.evidence.count - page.evidence.base") <= 900
+        expect(page.locator("#notices")).to_contain_text("are no longer on this page")
+        shown = page.evaluate(STATE_AT_END)
+        open_view(page, "timeline")
+        assert ui_page.errors(page) == []
+    replayed = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
+    assert shown == replayed.evaluate(STATE_AT_END)
+    assert shown[1] > 1
+    assert shown[3]
 
 
 def test_search_finds_requests_by_what_they_are(chromium: Browser, exported: str) -> None:
@@ -153,8 +201,8 @@ def test_hostile_names_stay_text(chromium: Browser, tmp_path: Path) -> None:
         commits.read_text().replace("/brokers/topics/orders", f"/brokers/topics/{escaped}")
     )
     page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
-    for tab in ("topology", "sequence", "timeline", "metadata", "verdicts"):
-        page.click(f"#tab-{tab}")
+    for view in VIEWS:
+        open_view(page, view)
         for at in range(int(page.evaluate("() => page.evidence.count"))):
             page.evaluate("(at) => page.inspect(at)", at)
     page.click("#tab-topology")
@@ -187,51 +235,40 @@ def at_position(commits: list[CommitLine], zxid: float) -> tuple[str | None, int
     return str(json.loads(controller)["brokerid"]) if controller else None, epoch, leaders
 
 
-def shown(page: Page) -> tuple[str | None, int, Mapping[str, Any]]:
-    """Return controller, epoch and leaders as the page shows them."""
-    now = page.locator("#now")
-    controller = now.get_attribute("data-controller") or None
-    rows = page.evaluate(
-        "() => [...document.querySelectorAll('.metadata table')]"
-        ".filter((each) => each.caption.textContent.startsWith('Partitions'))"
-        ".flatMap((each) => [...each.tBodies[0].rows].map((row) => "
-        "[row.cells[0].textContent, row.cells[1].textContent]))"
-    )
-    leaders = {name: -1 if leader == "none" else int(leader) for name, leader in rows}
-    return controller, int(now.get_attribute("data-epoch") or 0), leaders
+VIEWS = {
+    "topology": ".captions li[aria-current]",
+    "sequence": ".rows .row",
+    "timeline": "canvas.chart",
+    "metadata": ".metadata table",
+    "verdicts": "table .verdict",
+}
 
 
-@pytest.mark.long
-def test_the_page_agrees_with_zookeepers_log(chromium: Browser, tmp_path: Path) -> None:
-    """At random moments of chaos runs: the controller, its epoch, the leader of each partition."""
-    chance = random.Random(20260)
-    for seed in range(31, 31 + RUNS):
-        run = ui_page.simulated_run("random_faults", seed, tmp_path)
-        commits = list(read_evidence(run).commits)
-        page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / f"{seed}.html"))
-        page.click("#tab-metadata")
-        count = int(page.evaluate("() => page.evidence.count"))
-        for position in chance.sample(range(count), MOMENTS):
-            zxid = page.evaluate(
-                """async (position) => { page.go(position);
-                const e = page.evidence; let zxid = 0;
-                for (let at = e.first; at <= position; at++)
-                  if (e.is(at, "transaction")) zxid = e.get("zxid", at);
-                await page.views.metadata.show(position); return zxid; }""",
-                position,
-            )
-            assert shown(page) == at_position(commits, zxid), (seed, position)
-        assert ui_page.errors(page) == []
-        page.context.close()
+def open_view(page: Page, name: str) -> None:
+    """Open a view, and wait until it shows something."""
+    page.click(f"#tab-{name}")
+    expect(page.locator(f"#view-{name} {VIEWS[name]}").first).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_is_accessible_and_fits(
-    chromium: Browser, exported: str, width: int, scheme: Any
-) -> None:
+def serious_problems(page: Page) -> list[tuple[str, str]]:
+    """Return what axe finds on the page."""
     from axe_playwright_python.sync_playwright import Axe
 
+    return [
+        (problem["id"], problem["nodes"][0]["html"][:200])
+        for problem in Axe().run(page).response["violations"]
+        if problem["impact"] in ("serious", "critical")
+    ]
+
+
+# Both widths and both schemes are checked with axe; no rule depends on their combination.
+@pytest.mark.parametrize(
+    ("width", "scheme", "with_axe"),
+    [(1280, "light", True), (390, "dark", True), (1280, "dark", False), (390, "light", False)],
+)
+def test_the_page_is_accessible_and_fits(
+    chromium: Browser, exported: str, width: int, scheme: Any, with_axe: bool
+) -> None:
     page = ui_page.open_page(
         chromium,
         exported,
@@ -240,28 +277,100 @@ def test_the_page_is_accessible_and_fits(
         bypass_csp=True,  # axe is a script of its own
     )
     page.evaluate("(at) => page.go(at)", first_recorded_resend(page))
-    for tab in ("topology", "sequence", "timeline", "metadata", "verdicts"):
-        page.click(f"#tab-{tab}")
-        page.wait_for_timeout(200)
-        result = Axe().run(page).response["violations"]
-        serious = [
-            (word["id"], word["nodes"][0]["html"][:200])
-            for word in result
-            if word["impact"] in ("serious", "critical")
-        ]
-        assert serious == [], tab
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, tab
-        if (tab, width, scheme) == ("timeline", 1280, "light"):
+    for view in VIEWS:
+        open_view(page, view)
+        assert not with_axe or serious_problems(page) == [], view
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, view
+        if (view, width, scheme) == ("timeline", 1280, "light"):
             ui_page.picture(page, "timeline")
-        if (tab, width, scheme) == ("topology", 390, "dark"):
+        if (view, width, scheme) == ("topology", 390, "dark"):
             ui_page.picture(page, "narrow")
     page.evaluate("() => page.inspect(page.position)")
-    serious = [
-        word["id"]
-        for word in Axe().run(page).response["violations"]
-        if word["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    expect(page.locator(".stops li").first).to_be_visible()
+    assert not with_axe or serious_problems(page) == []
+
+
+def test_dragging_in_the_timeline_selects_what_the_sequence_shows(
+    chromium: Browser, exported: str
+) -> None:
+    page = ui_page.open_page(chromium, exported)
+    open_view(page, "timeline")
+    box = page.locator("canvas.chart").bounding_box()
+    assert box is not None
+    x = [box["x"] + 130 + (box["width"] - 142) * share for share in (0.3, 0.6)]
+    page.mouse.move(x[0], box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(x[1], box["y"] + 120, steps=4)
+    page.mouse.up()
+    start, end = page.evaluate("() => page.selection")
+    everything = page.evaluate("() => page.evidence.count")
+    first, last = page.evaluate(
+        "() => { const { t } = page.evidence.column; return [t[0], t[t.length - 1]]; }"
+    )
+    assert start == pytest.approx(first + 0.3 * (last - first), abs=0.01 * (last - first))
+    assert end == pytest.approx(first + 0.6 * (last - first), abs=0.01 * (last - first))
+    expect(page.locator(".summary")).to_contain_text("are selected")
+    open_view(page, "sequence")
+    expect(page.locator(".search output").first).to_contain_text("in the selected time")
+    shown = page.evaluate(
+        "() => { const view = page.views.sequence, t = (at) => page.evidence.get('t', at);"
+        " return [view.length, t(view.position(0)), t(view.position(view.length - 1))]; }"
+    )
+    assert 0 < shown[0] < everything
+    assert shown[1] >= start - 1
+    assert shown[2] <= end
+    open_view(page, "timeline")
+    page.get_by_role("button", name="Whole run").click()
+    assert page.evaluate("() => page.views.sequence.length") == everything
+    assert ui_page.errors(page) == []
+
+
+def test_metadata_shows_what_changed_between_two_moments(chromium: Browser, exported: str) -> None:
+    page = ui_page.open_page(chromium, exported)
+    open_view(page, "metadata")
+    page.evaluate("() => page.go(page.evidence.last)")
+    names = "() => [...document.querySelectorAll('.metadata tr')].map((row) => row.innerText)"
+    expect(page.locator(".metadata caption").first).to_have_text("Topics")
+    at_end = set(page.evaluate(names))
+    middle = page.evaluate("() => Math.floor(page.evidence.count / 2)")
+    page.evaluate("(at) => page.go(at)", middle)
+    page.get_by_role("button", name="Compare with this moment").click()
+    expect(page.locator(".metadata")).to_contain_text("Nothing changed.")
+    before = page.evaluate("() => page.views.metadata.znodes(page.position)[0].size")
+    page.evaluate("() => page.go(page.evidence.last)")
+    expect(page.locator(".metadata tr.added").first).to_be_visible()
+    assert page.evaluate("() => page.views.metadata.znodes(page.position)[0].size") > before
+    added = page.locator(".metadata tr.added").all_inner_texts()
+    assert {row.removeprefix("added\t") for row in added} <= at_end
+    assert page.locator(".metadata tr").count() < len(at_end)
+    page.get_by_role("button", name="Stop comparing").click()
+    expect(page.locator(".metadata tr.added")).to_have_count(0)
+    assert ui_page.errors(page) == []
+
+
+def test_a_rejected_write_bounces_and_much_traffic_is_not_drawn_one_by_one(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    golden = golden_histories.load("failed_multi")
+    run = golden_histories.expand(golden, tmp_path / "run")
+    page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
+    position = page.evaluate(
+        "() => { const e = page.evidence; for (let at = e.first; at < e.count; at++) "
+        "if (e.has(at, 'FAILED')) return at; return -1; }"
+    )
+    assert position >= 0
+    page.evaluate("(at) => page.go(at)", position)
+    expect(page.locator(".dot .cross")).to_have_count(1)
+    expect(page.locator(".captions li[aria-current]")).to_contain_text("ZooKeeper rejects")
+    for rate, said in ((50, ""), (51, "More than 50 requests a second")):
+        page.evaluate(
+            "(received) => { page.views.topology.window = [];"
+            " page.views.topology.measure({ received, forward_sent: 0, commit_sent: 0 }, 1); }",
+            rate,
+        )
+        expect(page.locator(".rate")).to_contain_text(said)
+        assert page.evaluate("() => page.views.topology.aggregated") == bool(said)
+    assert ui_page.errors(page) == []
 
 
 def test_the_keyboard_reaches_everything(chromium: Browser, exported: str) -> None:
@@ -297,7 +406,7 @@ def response_of(
 
 def test_only_the_page_itself_gets_responses(run: Path, tmp_path: Path) -> None:
     """The token, `Host` and `Origin` are checked, and actions need a token of their own."""
-    served = Served(read_run(find_run(run)), str(run), None)
+    served = Served(recorded_run(find_run(run)), str(run), None)
     with ui_page.serving(served) as address:
         path, host = urlsplit(address).path, urlsplit(address).netloc
         assert response_of(address, "GET", path, {})[0] == 200
@@ -322,3 +431,69 @@ def test_only_the_page_itself_gets_responses(run: Path, tmp_path: Path) -> None:
                 "a replay acts"
             )
         assert served.action_token not in response_of(address, "GET", f"{path}about.json", {})[1]
+
+
+def test_a_stream_continues_exactly_after_the_last_event_id(run: Path) -> None:
+    served = Served(recorded_run(find_run(run)), str(run))
+    with ui_page.serving(served) as address:
+        count = 0
+        for header in ({}, {"Last-Event-ID": "7"}, {"Last-Event-ID": "999999999"}):
+            status, body = response_of(address, "GET", f"{urlsplit(address).path}stream", header)
+            assert status == 200
+            ids = re.findall(r"^id: (\d+)$", body, re.MULTILINE)
+            batches = re.findall(r"^data: (\S{20,})$", body, re.MULTILINE)
+            heads = [json.loads(head_of(base64.b64decode(batch))) for batch in batches]
+            if header.get("Last-Event-ID") == "999999999":
+                assert (heads, "event: reset" in body) == ([], True)
+                continue
+            count = count or int(ids[-1])
+            assert int(ids[-1]) == count == heads[-1]["start"] + heads[-1]["count"]
+            assert heads[0]["start"] == int(header.get("Last-Event-ID", 0))
+            assert body.rstrip().endswith("event: ended\ndata: {}")
+    assert count == len(read_run(find_run(run)).collector.rows)
+
+
+def head_of(batch: bytes) -> bytes:
+    """Return the JSON text of a packed batch."""
+    return batch[8 : 8 + int.from_bytes(batch[:8], "little")]
+
+
+# Goes to each position; returns the zxid there, and what the page then shows.
+SHOWN = """async (positions) => {
+  const e = page.evidence, zxids = [];
+  for (let at = e.first, zxid = 0; at < e.count; at++)
+    zxids.push(zxid = e.is(at, "transaction") ? e.get("zxid", at) : zxid);
+  const moments = [];
+  for (const position of positions) {
+    page.go(position);
+    await page.views.metadata.show(position);
+    const { controller, epoch } = document.getElementById("now").dataset;
+    const tables = [...document.querySelectorAll(".metadata table")];
+    const shown = tables.filter((table) => table.caption.textContent.startsWith("Partitions"));
+    const rows = shown.flatMap((table) => [...table.tBodies[0].rows]);
+    const leaders = rows.map(({ cells }) => [cells[0].textContent, cells[1].textContent]);
+    moments.push([zxids[position], controller || null, Number(epoch), leaders]);
+  }
+  return moments;
+}"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(31, 31 + RUNS))
+def test_the_page_agrees_with_zookeepers_log(chromium: Browser, seed: int, tmp_path: Path) -> None:
+    """At random moments of a chaos run: the controller, its epoch, each partition's leader."""
+    run = ui_page.simulated_run("random_faults", seed, tmp_path)
+    commits = list(read_evidence(run).commits)
+    page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
+    page.click("#tab-metadata")
+    count = int(page.evaluate("() => page.evidence.count"))
+    positions = random.Random(seed).sample(range(count), MOMENTS)
+    changes = set()
+    for position, moment in zip(positions, page.evaluate(SHOWN, positions), strict=True):
+        zxid, controller, epoch, rows = moment
+        leaders = {name: -1 if leader == "none" else int(leader) for name, leader in rows}
+        assert (controller, epoch, leaders) == at_position(commits, zxid), position
+        changes.add((controller, epoch))
+    assert len(changes) > 1, "nothing changed in this run, so nothing was compared"
+    assert ui_page.errors(page) == []
+    page.context.close()

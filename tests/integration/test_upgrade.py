@@ -183,6 +183,8 @@ def test_upgrade_under_load_loses_nothing(start_cluster: StartCluster, tmp_path:
             assert value in stored(client, path).values(), path
     again = run_command("upgrade", "--data-dir", str(tmp_path))
     assert (again.returncode, again.stdout[:13]) == (0, "Nothing to do"), again
+    with pytest.raises(ClusterError, match="An upgrade cannot be undone: start a new cluster"):
+        cluster.reset()
     cluster.stop()
     judged = run_command("judge", str(tmp_path))
     assert judged.returncode == 0, judged.stdout

@@ -11,6 +11,9 @@ from typing import Final
 _NAMED = "only a response by topic id has no name, and this request is not by id"
 _LOGGED = "the argument only decides what the authorizer's log has"
 EXPLAINED: Final[Mapping[str, str]] = {
+    "bridgehead.admin.requests:BrokerResponse.done: condition error is None is False": (
+        "an error that is None equals the success"
+    ),
     "bridgehead.admin.calls.topics:topics_of: without the operand ''": _NAMED,
     "bridgehead.admin.calls.topics:topics_of: '' becomes 'x'": _NAMED,
     "bridgehead.admin.calls.topics:topics_of: without the operand topic.name": _NAMED,

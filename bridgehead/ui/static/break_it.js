@@ -22,26 +22,33 @@ export class BreakIt {
     const inputs = new Map(action.fields.map((field) => [field.name, this.input(field, action)]));
     const values = () => Object.fromEntries([...inputs].map(([name, input]) => [name, input.value.trim()]));
     const command = html("code", {});
-    const tell = () => (command.textContent = commandLine(action, values(), this.page.source.dataDir));
+    const tell = () => (command.textContent = commandLines(action, values(), this.page.source));
     const button = html("button", { type: "button", onclick: () => this.run(action, values(), button) }, action.title);
     const copy = html("button", { type: "button", "aria-label": `Copy the command: ${action.title}`,
       onclick: () => navigator.clipboard.writeText(command.textContent) }, "Copy");
     for (const input of inputs.values()) input.addEventListener("input", tell);
     tell();
+    const parts = (more) => action.fields.filter((field) => field.is_more === more).map(({ name }) => inputs.get(name).parentElement);
     return html("section", { class: "action", "aria-label": action.title, "data-action": action.name },
       button, html("span", {}, action.effect),
-      inputs.size ? html("div", { class: "parts" }, [...inputs.entries()].map(([, input]) => input.parentElement)) : null,
+      parts(false).length ? html("div", { class: "parts" }, parts(false)) : null,
+      parts(true).length ? html("details", {}, html("summary", {}, "More conditions"), html("div", { class: "parts" }, parts(true))) : null,
       command, copy);
   }
 
-  input({ name, title, kind, default: value, choices }, action) {
+  input({ name, title, kind, default: value, choices, is_optional: isOptional }, action) {
     const id = `${action.name}-${name}`;
-    const options = kind === "broker" ? this.page.cluster.brokers.map(String) : choices;
-    const input = options.length
-      ? html("select", { id }, options.map((option) => html("option", { value: option, selected: option === value }, option)))
-      : html("input", { id, value, size: 10 });
-    html("label", { for: id }, `${title} `, input);
-    return input;
+    const { cluster, source } = this.page;
+    const options = { broker: cluster.brokers.map(String), scenario: source.scenarios }[kind] ?? choices;
+    if (kind === "text" || kind === "number") {
+      const input = html("input", { id, value, size: 10 });
+      html("label", { for: id }, `${title} `, input);
+      return input;
+    }
+    const select = html("select", { id }, (isOptional ? [""] : []).concat(options).map((option) =>
+      html("option", { value: option, selected: option === value }, option || "as by default")));
+    html("label", { for: id }, `${title} `, select);
+    return select;
   }
 
   async run(action, values, button) {
@@ -51,14 +58,18 @@ export class BreakIt {
     const answer = await this.page.source.act({ action: action.name, ...values }).catch((error) => ({ error: error.message }));
     button.disabled = false;
     this.result.classList.toggle("bad", Boolean(answer.error));
-    this.result.textContent = answer.error ?? answer.result;
+    this.result.replaceChildren(answer.error ?? answer.result);
+    if (answer.open) this.result.append(" ", html("a", { href: answer.open, target: "_blank", rel: "noopener" }, "Watch it"));
   }
 }
 
-export function commandLine({ parts }, values, dataDir) {
-  const chosen = parts.filter(({ field, among }) => !field || (values[field] && (!among.length || among.includes(values[field]))));
-  const filled = chosen.map((part) => part.arguments.replace(/\{(\w+)\}/g, (_, name) => values[name]));
-  return ["bridgehead", ...filled, "--data-dir", quoted(dataDir)].join(" ");
+export function commandLines({ parts, then }, values, { dataDir, scenariosDir }) {
+  const texts = { ...values, data_dir: quoted(dataDir), scenarios: quoted(scenariosDir) };
+  const chosen = parts.filter((part) => (!part.unless_empty || values[part.unless_empty])
+    && (!part.rules.length || part.rules.includes(values.rule)));
+  const filled = (template) => template.replace(/\{(\w+)\}/g, (_, name) => texts[name]);
+  const lines = [chosen.map((part) => filled(part.arguments)).join(" "), ...(then ? [filled(then)] : [])];
+  return lines.map((line) => `bridgehead ${line}`).join("\n");
 }
 
 function quoted(text) {

@@ -4,8 +4,8 @@
 const ARRAYS = { d: Float64Array, I: Uint32Array, H: Uint16Array, h: Int16Array, B: Uint8Array };
 const NEVER = -1;
 
-// Reads the answer of the server: the length of a JSON text, the text, then the columns. Each part
-// begins at a multiple of 8 bytes.
+// Reads a batch of rows: the length of a JSON text, the text, then the columns. Each part begins at
+// a multiple of 8 bytes.
 export function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
@@ -13,49 +13,42 @@ export function unpack(buffer) {
 }
 
 export class Evidence {
-  constructor({ head, buffer, offset }, rowsMax) {
-    Object.assign(this, head.names);
+  // `about` has what does not change; `first` is a batch, whose first row is the first of this page.
+  constructor(about, first, rowsMax) {
+    for (const name of ["columns", "kinds", "lanes", "flags", "noError", "apis", "errors", "run", "startedMs"]) this[name] = about[name];
     this.kind = Object.fromEntries(this.kinds.map((kind, number) => [kind.key, number]));
     this.rowsMax = rowsMax;
-    this.dropped = head.state.base;
-    this.base = head.state.base;
-    this.count = head.state.count;
-    this.column = {};
-    const rows = this.count - this.base;
+    this.dropped = this.base = this.count = first.head.start;
+    this.column = Object.fromEntries(this.columns.map(([name, code]) => [name, new ARRAYS[code](0)]));
+    this.capacity = 0;
+    this.requests = new Map();
+    this.sampled = new Map();
+    this.links = [];
+    this.append(first);
+  }
+
+  // Adds rows. Rows that are here already are left out, so nothing is doubled.
+  append({ head, buffer, offset }) {
+    for (const name of ["nodes", "clients", "texts"]) this[name] = head.isFirst ? head[name] : this[name].concat(head[name]);
+    for (const name of ["hasTransactions", "shareRead", "skipped", "late", "unnamed"]) this[name] = head[name];
+    for (const [number, ...request] of head.requests) this.requests.set(number, request);
+    for (const link of head.links) if (link[0] >= this.count) this.links.push(link);
+    for (const sample of head.samples) this.sampled.set(`${sample[0]} ${sample[1]}`, sample);
+    const present = Math.max(this.count - head.start, 0);
+    const added = Math.max(head.count - present, 0);
+    if (this.count - this.base + added > this.rowsMax) this.drop(added);
+    this.reserve(this.count - this.base + added);
     for (const [name, code] of this.columns) {
       const kind = ARRAYS[code];
-      this.column[name] = new kind(buffer, offset, rows);
-      offset += Math.ceil((rows * kind.BYTES_PER_ELEMENT) / 8) * 8;
+      const values = new kind(buffer, offset, head.count);
+      if (added) this.column[name].set(values.subarray(present), this.count - this.base);
+      offset += Math.ceil((head.count * kind.BYTES_PER_ELEMENT) / 8) * 8;
     }
-    this.capacity = rows;
-    this.requests = new Map();
-    this.samples = [];
-    this.links = [];
-    this.take(head.state);
+    this.count += added;
   }
 
-  take(state) {
-    for (const name of ["run", "startedMs", "nodes", "clients", "texts", "hasTransactions", "skipped", "late", "unnamed"]) {
-      if (state[name] !== undefined) this[name] = state[name];
-    }
-    for (const [number, ...request] of state.requests) this.requests.set(number, request);
-    for (const link of state.links) this.links.push(link);
-    for (const sample of state.samples) this.samples.push(sample);
-  }
-
-  // Adds rows of a stream. Rows that are here already are left out, so nothing is doubled.
-  append(batch) {
-    for (const name of ["nodes", "clients", "texts"]) this[name] = batch.allNames ? batch[name] : this[name].concat(batch[name]);
-    this.take({ ...batch, nodes: undefined, clients: undefined, texts: undefined });
-    const rows = batch.rows.slice(Math.max(this.count - batch.start, 0));
-    if (this.count - this.base + rows.length > this.rowsMax) this.drop(rows.length);
-    this.reserve(this.count - this.base + rows.length);
-    this.columns.forEach(([name], at) => {
-      const column = this.column[name];
-      let index = this.count - this.base;
-      for (const row of rows) column[index++] = row[at];
-    });
-    this.count += rows.length;
+  get samples() {
+    return [...this.sampled.values()];
   }
 
   reserve(rows) {
@@ -79,7 +72,7 @@ export class Evidence {
     for (let index = 0; index < this.count - this.base; index++) used.add(column[index]);
     for (const number of this.requests.keys()) if (!used.has(number)) this.requests.delete(number);
     const first = this.column.t[0];
-    this.samples = this.samples.filter(([t]) => t >= first);
+    for (const [key, [t]] of this.sampled) if (t < first) this.sampled.delete(key);
   }
 
   get(name, position) {
@@ -127,9 +120,9 @@ export class Evidence {
   }
 
   request(number) {
-    const found = this.requests.get(number);
-    if (!found) return null;
-    const [id, apiKey, version, client, broker, elements, elementCount, error] = found;
+    const request = this.requests.get(number);
+    if (!request) return null;
+    const [id, apiKey, version, client, broker, elements, elementCount, error] = request;
     const [software, softwareVersion, principal, clientId] = this.clients[client];
     return {
       id, version, client, elements, elementCount, principal, clientId, software, softwareVersion,
@@ -150,16 +143,16 @@ export class Evidence {
       zxids.add(this.get("zxid", position));
       if (this.get("number", position)) commits.add(this.get("number", position));
     }
-    const found = [];
+    const positions = [];
     const { request, kind, zxid, number: commit } = this.column;
     const { transaction, committed, commit_sent: sent, commit_unknown: unknown } = this.kind;
     for (let index = 0; index < this.count - this.base; index++) {
       const of = kind[index];
       if (request[index] === number
         || ((of === transaction || of === committed) && zxids.has(zxid[index]))
-        || ((of === sent || of === unknown) && commits.has(commit[index]))) found.push(this.base + index);
+        || ((of === sent || of === unknown) && commits.has(commit[index]))) positions.push(this.base + index);
     }
-    return found;
+    return positions;
   }
 
   // The row that an arrow connects with a row: what was sent, or what was received; -1: none.
@@ -182,11 +175,11 @@ export class Evidence {
     const words = text.toLowerCase().match(/\S+/g) ?? [];
     if (!words.length && from <= this.base && to >= this.last) return null;
     const tests = words.map((word) => this.wordTest(word));
-    const found = [];
+    const positions = [];
     for (let position = Math.max(from, this.base); position <= Math.min(to, this.last); position++) {
-      if (tests.every((test) => test(position))) found.push(position);
+      if (tests.every((test) => test(position))) positions.push(position);
     }
-    return found;
+    return positions;
   }
 
   wordTest(word) {
@@ -248,18 +241,27 @@ export class Cluster {
       if (!changing.has(kind)) continue;
       if (kind === evidence.kind.transaction && !epochColumn[position - evidence.base]
         && !evidence.has(position, "CONTROLLER_DELETED")) continue;
-      this.changes.push(position);
+      this.changes.push(this.change(position));
     }
     this.read = evidence.count;
     // What dropped rows said stays true: it is kept as the state before the first row.
-    const old = this.changes.findIndex((position) => position >= evidence.base);
-    if (old !== 0) {
-      const dropped = old < 0 ? this.changes.splice(0) : this.changes.splice(0, old);
-      this.before = dropped.reduce((state, position) => this.apply(state, position), this.before ?? this.empty());
+    while (this.changes.length && this.changes[0].position < evidence.base) {
+      this.before = this.apply(this.before ?? this.empty(), this.changes.shift());
     }
     const ids = new Set(evidence.nodes.filter((node) => /^\d+$/.test(node)).map(Number));
     for (let id = 1; id <= (evidence.run.brokers ?? 0); id++) ids.add(id);
     this.brokers = [...ids].sort((a, b) => a - b);
+  }
+
+  // What a row says, which must be known when the row has been dropped.
+  change(position) {
+    const { evidence } = this;
+    return {
+      position, t: evidence.get("t", position), key: evidence.kinds[evidence.get("kind", position)].key,
+      node: evidence.node(position), peer: evidence.peer(position), text: evidence.text(position),
+      epoch: evidence.get("epoch", position),
+      created: evidence.has(position, "CONTROLLER_CREATED"), deleted: evidence.has(position, "CONTROLLER_DELETED"),
+    };
   }
 
   empty() {
@@ -270,28 +272,27 @@ export class Cluster {
     let state = this.before ?? this.empty();
     state = { ...state, brokers: new Map(state.brokers), faults: new Map(state.faults) };
     for (const change of this.changes) {
-      if (change > position) break;
+      if (change.position > position) break;
       this.apply(state, change);
     }
     return state;
   }
 
-  apply(state, position) {
-    const { evidence } = this;
-    const node = evidence.node(position), peer = evidence.peer(position);
-    switch (evidence.kinds[evidence.get("kind", position)].key) {
+  apply(state, { position, key, node, peer, text, epoch, created, deleted }) {
+    const { hasTransactions } = this.evidence;
+    switch (key) {
       case "transaction":
-        if (evidence.has(position, "CONTROLLER_DELETED")) state.controller = null;
-        if (evidence.has(position, "CONTROLLER_CREATED")) state.controller = peer;
-        state.epoch = evidence.get("epoch", position) || state.epoch;
+        if (deleted) state.controller = null;
+        if (created) state.controller = peer;
+        state.epoch = epoch || state.epoch;
         break;
       case "active":
-        if (evidence.hasTransactions) break;
+        if (hasTransactions) break;
         state.controller = node;
-        state.epoch = evidence.get("epoch", position);
+        state.epoch = epoch;
         break;
       case "resigned":
-        if (!evidence.hasTransactions && state.controller === node) state.controller = null;
+        if (!hasTransactions && state.controller === node) state.controller = null;
         break;
       case "started":
       case "registered":
@@ -301,13 +302,14 @@ export class Cluster {
         state.brokers.set(node, "stopped");
         break;
       case "ended":
-        state.brokers.set(peer, "stopped");
+        if (state.brokers.get(peer) !== "killed") state.brokers.set(peer, "stopped");
         break;
       case "fault":
-        state.faults.set(`${evidence.text(position)} ${peer}`, position);
+        if (text === "kill") state.brokers.set(peer, "killed");
+        state.faults.set(`${text} ${peer}`, position);
         break;
       case "healed":
-        state.faults.delete(`${evidence.text(position)} ${peer}`);
+        state.faults.delete(`${text} ${peer}`);
         break;
     }
     return state;
@@ -316,14 +318,14 @@ export class Cluster {
   // Every time at which a controller was elected or lost: [t, controller or null, epoch].
   terms() {
     const state = this.before ? { ...this.before, brokers: new Map(), faults: new Map() } : this.empty();
-    const found = [[this.evidence.column.t[0] ?? 0, state.controller, state.epoch]];
-    for (const position of this.changes) {
+    const terms = [[this.evidence.column.t[0] ?? 0, state.controller, state.epoch]];
+    for (const change of this.changes) {
       const [controller, epoch] = [state.controller, state.epoch];
-      this.apply(state, position);
+      this.apply(state, change);
       if (controller !== state.controller || epoch !== state.epoch) {
-        found.push([this.evidence.get("t", position), state.controller, state.epoch]);
+        terms.push([change.t, state.controller, state.epoch]);
       }
     }
-    return found;
+    return terms;
   }
 }

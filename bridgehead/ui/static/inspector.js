@@ -46,11 +46,11 @@ export class Inspector {
         html("span", { class: "sentence" }, this.page.cached(row)?.caption ?? this.page.rowTitle(row)))));
     const swatch = html("span", { class: "swatch" });
     swatch.style.background = requestColor(number);
-    const client = [request.software, request.softwareVersion].filter(Boolean).join(" ");
+    const client = [request.software, request.softwareVersion].filter((text) => text && text !== "unknown").join(" ");
     const names = request.elements.join(", ") + (request.elementCount > request.elements.length ? ", …" : "");
     const facts = [["API", `${request.api} version ${request.version}`], ["Principal", request.principal], ["Client", `${client} ${request.clientId}`],
       ["Names", names], ["Error", request.error || "none"], ["Request id", request.id]];
-    const command = `bridgehead diagram ${this.page.source.run} --request ${request.id} > request.svg`;
+    const command = `bridgehead diagram ${this.page.source.folder} --request ${request.id} > request.svg`;
     return [
       html("h2", {}, swatch, `Request ${number}`),
       html("dl", {}, facts.filter(([, value]) => value.trim()).map(([name, value]) => [html("dt", {}, name), html("dd", {}, value)])),

@@ -14,7 +14,6 @@ import { Verdicts } from "./verdicts.js";
 const SPEEDS = [["0.001", "1/1000"], ["0.01", "1/100"], ["0.1", "1/10"], ["1", "1"], ["10", "10"], ["100", "100"],
   ["-1", "1 backwards"], ["-0.01", "1/100 backwards"], ["step", "event by event"]];
 const STEP_MS = 1300;
-const ROWS_MAX = 200_000; // that a live page keeps
 const CACHED_MAX = 4000;
 const REFRESH_MS = 400;
 const $ = (id) => document.getElementById(id);
@@ -29,9 +28,9 @@ class Page {
   }
 
   async open() {
-    const rows = await this.source.open();
+    const [about, first] = await this.source.open();
     const { live } = this.source;
-    this.evidence = new Evidence(rows, live ? ROWS_MAX : Infinity);
+    this.evidence = new Evidence(about, first, about.rowsMax ?? Infinity);
     this.cluster = new Cluster(this.evidence);
     this.cluster.refresh();
     this.position = this.evidence.first;
@@ -49,8 +48,10 @@ class Page {
     this.controls();
     this.openTab(location.hash.slice(1) in this.views ? location.hash.slice(1) : "topology");
     this.views.sequence.filter("");
-    if (live) this.follow();
+    if (live) this.setFollowing(true);
     else this.go(this.firstMoment());
+    $("live").hidden = !live;
+    if (this.source.follow) this.follow();
     document.body.dataset.ready = "true";
   }
 
@@ -183,7 +184,23 @@ class Page {
   }
 
   show(seconds) {
+    this.tellMoment();
+    const { position } = this;
+    if (this.tab === "topology") {
+      this.views.topology.advance(position, seconds);
+      this.soon("tell", () => this.views.topology.tell(this.position));
+    } else this.views.topology.shown = -1;
+    if (this.tab === "sequence") this.views.sequence.show(position);
+    if (this.tab === "timeline") this.views.timeline.show();
+    if (this.tab === "metadata") this.soon("metadata", () => this.views.metadata.show(this.position));
+    if (this.tab === "verdicts") this.views.verdicts.show();
+    if (this.tab === "break") this.views.break.show();
+  }
+
+  // What all views have above and below them.
+  tellMoment() {
     const { evidence, position } = this;
+    this.tellNotices();
     if (!evidence.count) return;
     const [start, end] = [evidence.get("t", evidence.first), evidence.get("t", evidence.last)];
     const t = evidence.get("t", position);
@@ -195,16 +212,6 @@ class Page {
     if ($("now").textContent !== now) $("now").textContent = now;
     $("now").dataset.controller = controller ?? "";
     $("now").dataset.epoch = epoch;
-    if (this.tab === "topology") {
-      this.views.topology.advance(position, seconds);
-      this.soon("tell", () => this.views.topology.tell(this.position));
-    } else this.views.topology.shown = -1;
-    if (this.tab === "sequence") this.views.sequence.show(position);
-    if (this.tab === "timeline") this.views.timeline.show();
-    if (this.tab === "metadata") this.soon("metadata", () => this.views.metadata.show(this.position));
-    if (this.tab === "verdicts") this.views.verdicts.show();
-    if (this.tab === "break") this.views.break.show();
-    this.tellNotices();
   }
 
   // Runs an action now, and at most every REFRESH_MS.
@@ -223,6 +230,7 @@ class Page {
   tellNotices() {
     const { evidence } = this;
     const notices = [];
+    if (evidence.shareRead < 1) notices.push(`${Math.floor(evidence.shareRead * 100)} % of the run has been read.`);
     if (evidence.dropped) notices.push(`${plural(evidence.dropped, "older event")} are no longer on this page; the evidence files have them.`);
     if (evidence.skipped) notices.push(`${plural(evidence.skipped, "line")} could not be read.`);
     if (evidence.late) notices.push(`${plural(evidence.late, "event")} came late and are shown after newer ones.`);
@@ -248,8 +256,8 @@ class Page {
       else runs.push([position, position]);
     }
     try {
-      const found = await Promise.all(runs.map(([from, to]) => this.source.details(from, to - from + 1)));
-      for (const detail of found.flat()) this.details.set(detail.position, detail);
+      const loaded = await Promise.all(runs.map(([from, to]) => this.source.details(from, to - from + 1)));
+      for (const detail of loaded.flat()) this.details.set(detail.position, detail);
       this.unreachable = "";
     } catch (error) {
       this.fail(error);
@@ -321,10 +329,11 @@ class Page {
   }
 
   follow() {
-    $("live").hidden = false;
-    this.setFollowing(true);
+    const { live } = this.source;
     this.source.follow(this.evidence.count, (batch) => this.take(batch), (status) => {
-      this.connection = { ended: "The cluster has stopped; this is its whole run.", reconnecting: "Reconnecting to the server …" }[status];
+      const ended = live ? "The cluster has stopped; this is its whole run." : "";
+      this.connection = { ended, reconnecting: "Reconnecting to the server …" }[status];
+      document.body.dataset.complete = status === "ended";
       this.tellNotices();
     });
   }
@@ -338,7 +347,7 @@ class Page {
     this.position = Math.max(this.position, evidence.first);
     this.views.sequence.refresh();
     if (this.following && evidence.count > before) this.go(evidence.last, 0.2);
-    else this.tellNotices();
+    else this.tellMoment();
     if (this.tab === "timeline") this.soon("timeline", () => this.views.timeline.show(true));
   }
 }

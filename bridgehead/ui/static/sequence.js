@@ -63,24 +63,43 @@ export class Sequence {
     if (text === "" && range === undefined) this.page.select(null);
     const [from, to] = this.range ?? [evidence.base, evidence.last];
     this.list = evidence.search(text, from, to);
-    this.shownTo = evidence.count;
-    const within = this.range ? " in the selected time" : "";
-    this.count.textContent = this.list ? `${plural(this.list.length, "event")}${within}` : plural(this.length, "event");
+    this.searchedTo = evidence.count;
+    this.tellCount();
     this.resize();
     this.show(this.page.position);
+  }
+
+  tellCount() {
+    const within = this.range ? " in the selected time" : "";
+    this.count.textContent = `${plural(this.length, "event")}${this.list ? within : ""}`;
+  }
+
+  // Adds the matches among new rows.
+  searchMore() {
+    const { evidence } = this.page;
+    if (!this.list || this.searchedTo >= evidence.count) return;
+    const to = Math.min(this.range?.[1] ?? evidence.last, evidence.last);
+    for (const position of evidence.search(this.query.value, this.searchedTo, to) ?? []) this.list.push(position);
+    this.searchedTo = evidence.count;
+    this.tellCount();
+    this.resize();
+    this.later();
   }
 
   // Shows one request with the commits that belong to it.
   only(number) {
     this.query.value = `#${number}`;
     this.list = this.page.evidence.story(number);
-    this.count.textContent = plural(this.list.length, "event");
+    this.searchedTo = this.page.evidence.count;
+    this.range = undefined;
+    this.tellCount();
     this.show(this.page.position);
   }
 
   refresh() {
     if (this.list && this.page.evidence.base > (this.list[0] ?? 0)) this.list = this.list.filter((p) => p >= this.page.evidence.base);
-    if (!this.list) this.count.textContent = plural(this.length, "event");
+    if (this.list) this.page.soon("search", () => this.searchMore());
+    this.tellCount();
     this.resize();
     this.later();
   }
@@ -133,7 +152,7 @@ export class Sequence {
     const narrow = width < NARROW;
     const names = ["Clients", ...cluster.brokers.map((id) => (narrow ? `${id}` : `Broker ${id}`)), narrow ? "♛" : "Controller", narrow ? "ZK" : "ZooKeeper"];
     const left = narrow ? 34 : 120;
-    const right = narrow ? width - 14 : Math.min(width * 0.56, 760);
+    const right = narrow ? width - 14 : Math.min(width * 0.48, 640);
     const x = names.map((_, at) => left + ((right - left) * (at + 0.5)) / names.length);
     return { names, x, narrow, right, left };
   }

@@ -10,7 +10,7 @@ export class ServerSource {
   async open() {
     const about = await this.json("about.json");
     Object.assign(this, about);
-    return unpack(await (await this.get("rows.bin")).arrayBuffer());
+    return [about, unpack(await (await this.get("rows.bin")).arrayBuffer())];
   }
 
   async get(path, options) {
@@ -47,7 +47,7 @@ export class ServerSource {
   // by itself, and sends the id of the last batch.
   follow(position, take, tell) {
     const stream = new EventSource(`stream?after=${position}`);
-    stream.addEventListener("rows", (event) => take(JSON.parse(event.data)));
+    stream.addEventListener("rows", (event) => take(unpack(bytesOf(event.data).buffer)));
     stream.addEventListener("reset", () => {
       stream.close();
       location.reload();
@@ -69,18 +69,19 @@ export class ExportedSource {
   }
 
   async open() {
-    Object.assign(this, JSON.parse(document.getElementById("about").textContent));
-    return unpack(await inflate(document.getElementById("rows").textContent));
+    const about = JSON.parse(document.getElementById("about").textContent);
+    Object.assign(this, about);
+    return [about, unpack(await inflate(document.getElementById("rows").textContent))];
   }
 
   async details(start, count) {
-    const found = [];
+    const details = [];
     for (let block = Math.floor(start / this.block); block * this.block < start + count; block++) {
       for (const detail of await this.parse(block)) {
-        if (detail.position >= start && detail.position < start + count) found.push(detail);
+        if (detail.position >= start && detail.position < start + count) details.push(detail);
       }
     }
-    return found;
+    return details;
   }
 
   async parse(block) {
@@ -98,9 +99,14 @@ export class ExportedSource {
   }
 }
 
+function bytesOf(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}
+
 async function inflate(base64) {
-  const bytes = Uint8Array.from(atob(base64.trim()), (character) => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([bytesOf(base64.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
 

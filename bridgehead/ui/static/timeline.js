@@ -109,7 +109,7 @@ export class Timeline {
         open[ended].delete(key);
       }
     }
-    this.latencies = this.latencies.map((values) => values.map((each) => each.sort((a, b) => a - b)));
+    this.latencies = this.latencies.map((values) => values.map((bin) => bin.sort((a, b) => a - b)));
     this.spans = this.findSpans();
   }
 

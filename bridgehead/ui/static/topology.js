@@ -46,9 +46,9 @@ export class Topology {
     const groups = new Map();
     evidence.clients.forEach(([software, version, principal, clientId], client) => {
       if (!client) return;
-      const known = software && software !== "unknown" ? `${software} ${version}` : clientId.replace(/\d+/g, "*") || "unknown software";
-      const key = `${known}\n${principal}`;
-      if (!groups.has(key)) groups.set(key, { software: known, principal, clients: new Set() });
+      const title = software && software !== "unknown" ? `${software} ${version}` : clientId.replace(/\d+/g, "*") || "unknown software";
+      const key = `${title}\n${principal}`;
+      if (!groups.has(key)) groups.set(key, { software: title, principal, clients: new Set() });
       groups.get(key).clients.add(client);
     });
     const counts = new Map();
@@ -90,17 +90,19 @@ export class Topology {
     const narrow = this.drawing.clientWidth < NARROW_PX;
     const { width, height } = narrow ? NARROW : WIDE;
     this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const each = (count, place) => Array.from({ length: count }, (_, at) => place(at));
+    const spots = (count, place) => Array.from({ length: count }, (_, at) => place(at));
     if (narrow) {
       const row = (at, count, columns) => Math.min(columns, count - Math.floor(at / columns) * columns);
-      const place = (count, columns, top) => (at) => [spread(at % columns, row(at, count, columns), width), top + 62 * Math.floor(at / columns) * 1.3];
-      return { narrow, clients: each(clients, place(clients, 2, 40)), brokers: each(brokers, place(brokers, 3, 300)), zookeeper: [width / 2, height - 60] };
+      const place = (count, columns, top, low) => (at) => [spread(at % columns, row(at, count, columns), width),
+        top + 80 * Math.floor(at / columns) + (at % 2) * low];
+      // Every second broker is lower, so that what brokers send each other is seen.
+      return { narrow, clients: spots(clients, place(clients, 2, 40, 0)), brokers: spots(brokers, place(brokers, 3, 270, 110)), zookeeper: [width / 2, height - 60] };
     }
     const inset = (at) => brokers > 2 && at > 0 && at < brokers - 1;
     return {
       narrow,
-      clients: each(clients, (at) => [130, spread(at, clients, height)]),
-      brokers: each(brokers, (at) => [inset(at) ? 510 : 430, spread(at, brokers, height)]),
+      clients: spots(clients, (at) => [130, spread(at, clients, height)]),
+      brokers: spots(brokers, (at) => [inset(at) ? 510 : 430, spread(at, brokers, height)]),
       zookeeper: [790, height / 2],
     };
   }
@@ -129,7 +131,11 @@ export class Topology {
     switch (evidence.kinds[evidence.get("kind", position)].key) {
       case "received": return { from: client, to: node, paint };
       case "responded": return { from: node, to: client, paint };
-      case "forward_sent": return { from: node, to: evidence.peer(position), paint, envelope: true };
+      case "forward_sent": {
+        const to = evidence.peer(position);
+        const bounces = ["killed", "stopped"].includes(cluster.at(position).brokers.get(to));
+        return { from: node, to, paint, envelope: true, bounces };
+      }
       case "decided": return { from: node, to: this.sender(position), paint, envelope: true };
       case "envelope_rejected": return { from: this.sender(position), to: node, paint: "var(--bad)", bounces: true };
       case "commit_sent": return { from: node, to: "zookeeper", paint: "var(--commit)" };
@@ -187,7 +193,7 @@ export class Topology {
     const now = performance.now();
     this.window.push([now, counts, seconds]);
     this.window = this.window.filter(([at]) => now - at < 1000);
-    const sum = (key) => this.window.reduce((total, [, each]) => total + each[key], 0);
+    const sum = (key) => this.window.reduce((total, [, past]) => total + past[key], 0);
     const requests = sum("received");
     this.aggregated = requests > AGGREGATED_ABOVE;
     this.rate.textContent = this.aggregated
@@ -236,13 +242,13 @@ export class Topology {
   // Lists the last notable rows up to a position, with their captions.
   async tell(position) {
     const { evidence } = this.page;
-    const found = [];
-    for (let at = position; at >= evidence.base && found.length < CAPTIONS && position - at < 4000; at--) {
+    const told = [];
+    for (let at = position; at >= evidence.base && told.length < CAPTIONS && position - at < 4000; at--) {
       const notable = this.aggregated ? evidence.is(at, ...IMPORTANT) : evidence.kinds[evidence.get("kind", at)].notable;
       const rejected = evidence.is(at, "transaction") && !evidence.has(at, "FAILED") && !evidence.get("epoch", at);
-      if (at === position || (notable && !rejected)) found.push(at);
+      if (at === position || (notable && !rejected)) told.push(at);
     }
-    const details = await Promise.all(found.map((at) => this.page.detail(at)));
+    const details = await Promise.all(told.map((at) => this.page.detail(at)));
     if (this.shown !== position && !this.page.playing && !this.page.following) return;
     this.captions.replaceChildren(...details.filter(Boolean).map((detail) => this.caption(detail, position)));
   }

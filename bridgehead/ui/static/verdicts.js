@@ -25,7 +25,7 @@ export class Verdicts {
       this.body.replaceChildren(html("p", {}, verdicts?.error ?? "This page has no verdicts."));
       return;
     }
-    const rows = [...verdicts.properties].sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
+    const rows = [...verdicts.properties].sort((a, b) => place(a) - place(b));
     const open = this.page.source.live && rows.some((row) => row.verdict === "OPEN");
     this.body.replaceChildren(html("div", {},
       html("h2", {}, "The run: ", mark(verdicts.verdict)),
@@ -36,11 +36,11 @@ export class Verdicts {
   }
 
   row({ verdict, property, name, judged, why, violations, count, decides }) {
-    const found = violations.map((violation) => this.violation(violation));
-    if (count > violations.length) found.push(html("li", {}, `and ${count - violations.length} more`));
+    const items = violations.map((violation) => this.violation(violation));
+    if (count > violations.length) items.push(html("li", {}, `and ${count - violations.length} more`));
     return html("tr", {}, html("td", {}, mark(verdict), decides ? "" : " (does not count)"),
       html("td", {}, `${property} ${name.replaceAll("_", " ")}`), html("td", { class: "number" }, String(judged)),
-      html("td", {}, verdict === "PASS" || found.length ? "" : why, found.length ? html("ul", {}, found) : null));
+      html("td", {}, verdict === "PASS" || items.length ? "" : why, items.length ? html("ul", {}, items) : null));
   }
 
   violation({ sentence, position }) {
@@ -52,6 +52,12 @@ export class Verdicts {
     };
     return html("li", {}, html("button", { type: "button", class: "violation", onclick: open }, sentence));
   }
+}
+
+// What does not count is the last, unless it is violated.
+function place({ verdict, decides }) {
+  const at = ORDER.indexOf(verdict);
+  return decides || at < 2 ? at : at + ORDER.length;
 }
 
 function mark(verdict) {

@@ -37,6 +37,7 @@ from broker_proxy.client_request import (
     NoResponseError,
 )
 from broker_proxy.metadata.cache import MetadataCache
+from cluster_model.session_state import ConnectionLostError
 from cluster_model.topic_names import INTERNAL_TOPICS
 from data_plane.log.partition_log import AppendInfo
 from data_plane.partition import ALL, Partition
@@ -110,8 +111,7 @@ class Produce:
         entries = await _last_entries(message)
         async for topic, partitions in sliced(entries.items()):
             allowed = authorize("WRITE", "TOPIC", topic)
-            if allowed and self.cache.has_topic(topic):
-                await self.partitions.settings.read(topic)
+            is_known = not allowed or await self._knows_settings(topic)
             partition_responses = []
             async for data in sliced(partitions.values()):
                 partition_response = PartitionProduceResponse(index=data.index, base_offset=-1)
@@ -119,6 +119,8 @@ class Produce:
                 try:
                     if not allowed:
                         raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                    if not is_known:
+                        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                     waiting += await self._append(
                         request, message.acks, topic, data, partition_response
                     )
@@ -137,6 +139,18 @@ class Produce:
                 self.cache, request.client.listener_name, await _moved(response), NodeEndpoint
             )
         return response
+
+    async def _knows_settings(self, topic: str) -> bool:
+        """Read a topic's configs before its first append; False while ZooKeeper is unreachable.
+
+        The producer then tries again, whereas it would give up after UNKNOWN_SERVER_ERROR.
+        """
+        if self.cache.has_topic(topic):
+            try:
+                await self.partitions.settings.read(topic)
+            except ConnectionLostError:
+                return False
+        return True
 
     async def _append(
         self,

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from inspect import signature
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,16 +18,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.generated_evidence.__main__ import generate
+from bridgehead.cli import faults
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.control_api.operations import OPERATIONS
+from bridgehead.fault_rules import RULE_FIELDS
 from bridgehead.pytest_plugin import _page_of
-from bridgehead.ui import model
+from bridgehead.ui import model, reading
 from bridgehead.ui.actions import ACTIONS, arguments
 from bridgehead.ui.captions import Captions
 from bridgehead.ui.diagram import as_mermaid, as_svg, diagram_of
 from bridgehead.ui.export import MODULES, STATIC, exported_page, script
 from bridgehead.ui.ordering import causal_order
 from bridgehead.ui.reading import RunReader, find_run, read_run
-from bridgehead.ui.rows import COLUMNS, Collector
+from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, Collector, Rows
+from bridgehead.ui.verdicts import judged
 from bridgehead.ui.vocabulary import KINDS, NUMBERS, NUMBERS_BY_NAME
 from event_log.events import EVENT_KINDS
 from tests import golden_histories
@@ -101,11 +107,14 @@ def test_a_clock_that_runs_behind_does_not_put_the_effect_first(run: Path) -> No
         return {**event, "mono_ns": event["mono_ns"] - 10_000_000_000}
 
     change_lines(run, "node=1/*.jsonl", behind)
-    positions = keys(read_run(run))
+    reader = read_run(run)
+    positions = keys(reader)
     flow = ["received", "forward_sent", "envelope_received", "executing", "commit_sent"]
     flow += ["transaction", "committed", "decided", "forward_replied", "responded"]
     places = [positions.index(key) for key in flow[:5]]
-    places += [max(at for at, key in enumerate(positions) if key == "transaction")]
+    zxids = reader.collector.rows.columns["zxid"]
+    written = [at for at, key in enumerate(positions) if key == "transaction" and zxids[at] == 5]
+    places += written
     places += [positions.index(key) for key in flow[6:]]
     assert places == sorted(places)
 
@@ -133,14 +142,35 @@ def test_rows_read_bit_by_bit_equal_rows_read_at_once(run: Path, tmp_path: Path)
     assert rows.skipped == 0
 
 
+@pytest.mark.parametrize("step_bytes", [3_000, 60_000])
+def test_rows_read_in_steps_equal_rows_read_at_once(
+    step_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large run is shown before it is read; the steps end in the middle of everything."""
+    monkeypatch.setattr(reading, "_RELEASED_AFTER_BYTES", step_bytes)
+    monkeypatch.setattr(reading, "_MARGIN_MS", 30.0)
+    generate(tmp_path, 3_000)
+    whole = RunReader.of(find_run(tmp_path))
+    whole.poll()
+    whole.collector.release()
+    reader = RunReader.of(whole.run)
+    counts = [len(reader.collector.rows) for _ in reader.read_in_steps(step_bytes)]
+    assert sum(0 < count < counts[-1] for count in counts) > 5
+    rows, expected = reader.collector.rows, whole.collector.rows
+    for name in set(rows.columns) - {"node", "peer", "text", "file"}:  # numbers of other reads
+        assert rows.columns[name] == expected.columns[name], name
+    lines = [reader.line(at) for at in range(len(rows))]
+    assert lines == [whole.line(at) for at in range(len(expected))]
+
+
 def test_rows_that_come_late_are_counted_and_time_does_not_go_back(run: Path) -> None:
     reader = RunReader.of(run)
     reader._find_files()
     first, *others = reader.files
     for file in others:
-        reader._read(file)
+        reader._read(file, 1 << 20)
     reader.collector.release()
-    reader._read(first)
+    reader._read(first, 1 << 20)
     reader.collector.release()
     times = list(reader.collector.rows.columns["t"])
     assert times == sorted(times)
@@ -156,7 +186,52 @@ def test_dropped_rows_leave_the_others_where_they_were(run: Path) -> None:
     assert {at: (rows.value("kind", at), reader.line(at)) for at in before} == before
     rows.drop(len(rows) - rows.base)
     assert requests > 0
-    assert (rows.requests, rows.links, rows.request_numbers) == ({}, [], {})
+    assert (rows.requests, rows.links, rows.number_of("r1")) == ({}, [], None)
+
+
+def test_a_reader_that_drops_rows_stays_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the reader keeps is bounded by the rows that it has, not by those that it read."""
+    kept = 500
+    monkeypatch.setattr(reading, "_RELEASED_AFTER_BYTES", 60_000)
+    monkeypatch.setattr(reading, "_MARGIN_MS", 10.0)
+    generate(tmp_path, 25_000)
+    reader = RunReader.of(find_run(tmp_path))
+    rows, collector = reader.collector.rows, reader.collector
+    largest: dict[str, int] = {}
+    for _ in reader.read_in_steps(20_000):
+        if len(rows) - rows.base > kept:
+            model.drop(reader, len(rows) - rows.base - kept)
+        for part in (rows, collector):
+            names = vars(collector) if part is collector else Rows.__slots__
+            for name in names:
+                value = getattr(part, name)
+                if isinstance(value, dict | list | set):
+                    largest[name] = max(largest.get(name, 0), len(value))
+    assert len(rows) > 20 * kept
+    assert {name: size for name, size in largest.items() if size > 4 * kept} == {}
+    assert {"_by_id", "_by_handle", "_given", "_needed", "requests", "links"} <= largest.keys()
+
+
+def test_what_dropped_rows_wrote_stays(run: Path) -> None:
+    reader = read_run(run)
+
+    def znodes() -> dict[str, Any]:
+        result = dict(model.first_znodes(reader))
+        for _, _, written in model.operations(reader, 0):
+            for kind, path, data in written:
+                result[path] = data
+                if kind == "delete":
+                    del result[path]
+        return result
+
+    at_end = znodes()
+    rows = reader.collector.rows
+    assert {"/brokers/topics/orders", "/controller_epoch"} <= at_end.keys()
+    while rows.base < len(rows):
+        model.drop(reader, min(3, len(rows) - rows.base))
+        assert znodes() == at_end
 
 
 def test_requests_are_numbered_in_the_order_of_their_first_rows(run: Path) -> None:
@@ -164,7 +239,7 @@ def test_requests_are_numbered_in_the_order_of_their_first_rows(run: Path) -> No
     first_rows = list(dict.fromkeys(number for number in rows.columns["request"] if number))
     assert first_rows == list(range(1, len(first_rows) + 1))
     for number, request in rows.requests.items():
-        assert rows.request_numbers[request.request_id] == number
+        assert rows.number_of(request.request_id) == number
 
 
 def test_lines_that_are_no_events_are_counted(run: Path) -> None:
@@ -232,6 +307,46 @@ def test_a_resend_of_a_recorded_request_says_that_nothing_runs_twice(run: Path) 
         r"is recorded \(zxid 0x5\), so nothing runs twice\.",
         resend,
     )
+
+
+def test_a_broker_is_down_from_its_kill_until_it_starts_again(run: Path) -> None:
+    """An Envelope to it gets nothing, whatever its attempt; the page says so."""
+    path = next(run.glob("node=2/*.jsonl"))
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    sent = next(e for e in events if e["kind"] == "forward_sent")
+    started = next(e for e in events if e["kind"] == "started")
+    end, later = max(e["seq"] for e in events) + 1, sent["mono_ns"] + 10**9
+    changes = (
+        {"kind": "fault_injected", "action": "kill", "target": "3"},
+        {**sent, "controller_id": 3, "attempt": 2},
+        {**started, "node": "3"},
+        {**sent, "controller_id": 3, "attempt": 3},
+        {"kind": "node_ended", "ended_node": "3", "status": 1},
+        {**sent, "controller_id": 3, "attempt": 4},
+    )
+    with path.open("a") as file:
+        for at, change in enumerate(changes):
+            event = {**sent, **change, "seq": end + at, "mono_ns": later + at}
+            if change["kind"] != "forward_sent":
+                del event["controller_id"]
+            file.write(json.dumps(event) + "\n")
+    reader = read_run(run)
+    captions = [item["caption"] for item in model.details(reader, 0, 500)]
+    down = [" which is down" in caption for caption in captions if "resends" in caption]
+    assert down == [True, False, True]
+    rows = reader.collector.rows
+    rows.drop(len(rows))
+    node = rows.nodes.values.index("3")
+    assert (rows.is_running(node, len(rows)), len(rows.lives[node])) == (False, 1)
+
+
+def test_an_election_follows_its_claim(run: Path) -> None:
+    """ZooKeeper's time has no fractions of a millisecond."""
+    positions = keys(read_run(run))
+    flags = read_run(run).collector.rows.columns["flags"]
+    elections = [at for at, flag in enumerate(flags) if flag & CONTROLLER_CREATED]
+    assert elections
+    assert positions.index("claimed") < elections[0]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name], ids=lambda k: k.key)
@@ -306,30 +421,36 @@ def test_an_unknown_request_is_an_error(run: Path) -> None:
         diagram_of(read_run(run), "r99")
 
 
+FOLDERS = {"data_dir": "/c d", "scenarios": "/s"}
+
+
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
-        ({"action": "kill"}, ["controller", "kill"]),
-        ({"action": "move", "broker": "3"}, ["controller", "move", "3"]),
-        ({"action": "freeze", "seconds": "2.5"}, ["controller", "freeze", "--for", "2.5s"]),
+        ({"action": "kill"}, ["controller", "kill", "--data-dir", "/c d"]),
+        ({"action": "move", "broker": "3"}, ["controller", "move", "3", "--data-dir", "/c d"]),
         (
-            {"action": "add_rule", "rule": "delay", "api": "", "error": "X", "delay": "4"}
-            | {"side": "envelope", "times": "0"},
-            ["faults", "add", "delay", "--delay", "4s", "--side", "envelope", "--times", "0"],
+            {"action": "freeze", "seconds": "2.5"},
+            ["controller", "freeze", "--for", "2.5s", "--data-dir", "/c d"],
+        ),
+        (
+            {"action": "run_scenario", "scenario": "kill_under_load", "seed": "8"},
+            ["chaos", "run", "kill_under_load", "--seed", "8", "--out", "/s"],
+        ),
+        (
+            {"action": "add_rule", "rule": "delay", "api": "", "error": "X", "delay_ms": "4s"}
+            | {"side": "envelope", "times": "0", "nth": "3", "broker": "2"},
+            [
+                *("faults", "add", "delay", "--delay", "4s", "--side", "envelope", "--nth", "3"),
+                *("--times", "0", "--broker", "2", "--data-dir", "/c d"),
+            ],
         ),
         (
             {"action": "add_rule", "rule": "duplicate", "api": "AlterConfigs", "error": ""}
-            | {"delay": "", "side": "client", "times": "7"},
+            | {"delay_ms": "", "side": "client", "times": "7", "principal": "User:eve"},
             [
-                "faults",
-                "add",
-                "duplicate",
-                "--api",
-                "AlterConfigs",
-                "--side",
-                "envelope",
-                "--times",
-                "7",
+                *("faults", "add", "duplicate", "--api", "AlterConfigs", "--principal", "User:eve"),
+                *("--times", "7", "--side", "envelope", "--data-dir", "/c d"),
             ],
         ),
     ],
@@ -337,26 +458,40 @@ def test_an_unknown_request_is_an_error(run: Path) -> None:
 def test_an_action_runs_the_command_that_it_shows(
     document: dict[str, str], expected: Sequence[str]
 ) -> None:
-    assert arguments(document) == list(expected)
+    assert arguments(document, FOLDERS) == list(expected)
 
 
 @pytest.mark.parametrize(
     "document",
     [
         *({"action": "move", "broker": item} for item in ("", "-1", "--data-dir", "1 2", "1\n")),
+        *({"action": "run_scenario", "scenario": item, "seed": "1"} for item in ("", "-h", "../x")),
+        {"action": "run_scenario", "scenario": "kill_under_load", "seed": ""},
+        {"action": "add_rule", "rule": "error", "api": "CreateTopics", "error": ""},
         *({"action": item} for item in ("down", "", None)),
         *(None, [], "kill"),
     ],
 )
 def test_an_action_with_a_wrong_value_is_rejected(document: object) -> None:
     with pytest.raises(ClusterError):
-        arguments(document)
+        arguments(document, FOLDERS)
 
 
 def test_every_field_of_an_action_is_in_its_command() -> None:
     for action in ACTIONS:
         used = {n for part in action.parts for n in re.findall(r"\{(\w+)\}", part.arguments)}
-        assert used == {field.name for field in action.fields}, action.name
+        assert used - set(FOLDERS) == {field.name for field in action.fields}, action.name
+
+
+def test_command_control_api_and_page_have_every_field_of_a_fault_rule() -> None:
+    names = {field.name for field in RULE_FIELDS}
+    (operation,) = (item for item in OPERATIONS if item.words == ("faults", "add"))
+    assert {field.name for field in operation.fields} == names | {"broker"}
+    options = {name: name.removesuffix("_ms") for name in names}
+    command = set(signature(faults.add).parameters) - {"data_dir"}
+    assert command == set(options.values()) | {"broker"}
+    (button,) = (action for action in ACTIONS if action.name == "add_rule")
+    assert {field.name for field in button.fields} == names - {"action"} | {"rule", "broker"}
 
 
 def test_columns_have_the_size_of_a_typed_array() -> None:
@@ -381,3 +516,16 @@ def test_the_plug_in_writes_the_page_of_a_failed_tests_cluster(tmp_path: Path) -
     assert "Content-Security-Policy" in page.read_text(encoding="utf-8")
     missing: Any = SimpleNamespace(evidence_dir=tmp_path / "no" / "evidence" / "run=no")
     assert _page_of(missing, "x").startswith("no page: bridgehead: ")
+
+
+def test_while_a_cluster_runs_only_a_violation_is_final(tmp_path: Path) -> None:
+    golden = golden_histories.load("timed_out_request_committed_twice")
+    reader = read_run(golden_histories.expand(golden, tmp_path / "run"))
+    live = judged(reader, live=True)
+    verdicts = {row["property"]: row["verdict"] for row in live["properties"]}
+    assert (live["verdict"], verdicts.pop("D3")) == ("FAIL", "FAIL")
+    assert "OPEN" in verdicts.values()
+    assert set(verdicts.values()) <= {"OPEN", "FAIL"}
+    (violated,) = (row for row in live["properties"] if row["property"] == "D3")
+    zxids = reader.collector.rows.columns["zxid"]
+    assert [zxids[violation["position"]] for violation in violated["violations"]] == [8]

@@ -39,7 +39,7 @@ class Controllers:
 
     def __init__(self, count: int = 1) -> None:
         self.voters = tuple(Voter(3000 + n, Address("127.0.0.1", 9100 + n)) for n in range(count))
-        self.active = self.voters[0]
+        self.active: Voter | None = self.voters[0]
         self.log_end = 40
         self.registrations: list[BrokerRegistrationRequest] = []
         self.heartbeats: list[BrokerHeartbeatRequest] = []

@@ -72,6 +72,21 @@ async def test_catching_up_is_retried_after_a_lost_connection() -> None:
     applied_metadata.stop()
 
 
+async def test_an_update_during_a_failed_catch_up_replaces_the_earlier_one() -> None:
+    zookeeper, results, done = ZooKeeper(), list[int](), list[int]()
+    zookeeper.open.clear()
+    zookeeper.lost = 1
+    applied_metadata = AppliedMetadata(zookeeper.catch_up, results.append)
+    applied_metadata.cache_applied(5, partial(done.append, 5))
+    await turns()
+    applied_metadata.cache_applied(6, partial(done.append, 6))
+    zookeeper.open.set()
+    async with asyncio.timeout(2):
+        await applied_metadata.wait_for(6)
+    assert (results, done, zookeeper.requested) == ([6], [6], 2)
+    applied_metadata.stop()
+
+
 def test_membership_is_current_after_an_update_lists_the_registered_broker() -> None:
     connected = [True]
     membership = Membership(2, lambda: connected[0])

@@ -226,6 +226,20 @@ def test_lines_have_the_layout_and_levels_of_log4j(tmp_path: Path) -> None:
     assert written == f"[{when},007] INFO seen (kafka.request.logger)\n"
 
 
+def test_a_log_asks_for_a_flush_when_its_buffer_stops_being_empty(tmp_path: Path) -> None:
+    log = TextLog(tmp_path / "x.log", "kafka.request.logger", Level.INFO)
+    asked = []
+    log.on_buffered = lambda: asked.append("flush")
+    log.append(Level.DEBUG, b"unseen", 0)
+    assert asked == []
+    for _ in range(2):
+        log.append(Level.INFO, b"seen", 0)
+    log.flush()
+    log.append(Level.INFO, b"seen", 0)
+    assert asked == ["flush", "flush"]
+    log.close()
+
+
 def test_a_disabled_log_creates_no_file(tmp_path: Path) -> None:
     log = TextLog(tmp_path / "logs" / "x.log", "kafka.request.logger", Level.OFF)
     log.append(Level.INFO, b"unseen", 0)

@@ -231,12 +231,7 @@ class Wiped(Simulation):
     async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
         await self.cluster.start()
         await self._until_complete()
-        session = SimulatedSession(
-            self._service, session_timeout_ms=60_000, on_state=lambda _state: None
-        )
-        await session.open(60)
-        for path in sorted(self._service.model.paths(), key=lambda path: -path.count("/")):
-            await session.multi([session.encode(Delete(path))])
+        await self._delete_all()
         began = len(self._service.model.log)
         await asyncio.sleep(60)
         nodes = [node.node for node in self.cluster.nodes.values() if node.node is not None]
@@ -245,6 +240,18 @@ class Wiped(Simulation):
         transactions = len(self._service.model.log) - began
         await self.cluster.stop()
         return {"epoch": epoch, "transactions": transactions, "problems": problems}
+
+    async def _delete_all(self, *folders: str) -> None:
+        """Delete everything, or everything in some folders."""
+        session = SimulatedSession(
+            self._service, session_timeout_ms=60_000, on_state=lambda _state: None
+        )
+        await session.open(60)
+        paths = sorted(self._service.model.paths(), key=lambda path: -path.count("/"))
+        for path in paths:
+            if not folders or f"{path}/".startswith(tuple(f"{folder}/" for folder in folders)):
+                await session.multi([session.encode(Delete(path))])
+        await session.close()
 
 
 def test_no_node_claims_an_empty_zookeeper_and_the_problem_is_named(
@@ -257,6 +264,80 @@ def test_no_node_claims_an_empty_zookeeper_and_the_problem_is_named(
     assert seen["epoch"] == [None], "a controller was elected"
     assert seen["transactions"] < 200
     assert all("restore its data" in problem for problem in seen["problems"])
+    assert "Traceback" not in caplog.text
+
+
+class WithoutFolder(Wiped):
+    """Somebody deletes a folder, with everything below it."""
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        await self.cluster.start()
+        client = ClusterClient({n: self.cluster.address(n) for n in self.cluster.nodes}, "test")
+        while await self._create(client, 1, "kept") != 0:
+            await asyncio.sleep(0.1)
+        before = await self._until_complete()
+        await self._delete_all(*odd)
+        await self.cluster.nodes[before["id"]].expire_controller()
+        await asyncio.sleep(5)
+        began = len(self._service.model.log)
+        await asyncio.sleep(60)
+        states = [node.node.status() for node in self.cluster.nodes.values() if node.node]
+        client.close()
+        await self.cluster.stop()
+        transactions = len(self._service.model.log) - began
+        return {"states": states, "transactions": transactions, "before": before}
+
+
+@pytest.mark.parametrize("folder", ["/brokers", "/brokers/topics", "/bridgehead/outcomes"])
+def test_no_node_claims_a_zookeeper_without_an_essential_folder(
+    folder: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.clear()
+    with tempfile.TemporaryDirectory() as data:
+        seen = WithoutFolder(Path(data)).play({folder: None})
+    for state in seen["states"]:
+        assert state["topics"] == 1, "a broker was told that the topic is gone"
+        assert f"{folder}" in state["election_problem"]
+        assert "restore its data" in state["election_problem"]
+    assert seen["transactions"] < 200, "nodes try again and again without a pause"
+    assert len(caplog.text) < 20_000
+    assert "Traceback" not in caplog.text
+
+
+class Joined(Wiped):
+    """Somebody deletes all znodes; then a broker that has no logs starts there."""
+
+    async def _play(self, odd: Mapping[str, bytes | None]) -> dict[str, Any]:
+        late = self.cluster.nodes.pop(BROKERS)
+        await self.cluster.start()
+        client = ClusterClient({n: self.cluster.address(n) for n in self.cluster.nodes}, "test")
+        while await self._create(client, 1, "kept") != 0:
+            await asyncio.sleep(0.1)
+        await self._delete_all()
+        await asyncio.sleep(1)
+        await late.start()
+        self.cluster.nodes[late.id] = late
+        await asyncio.sleep(WATCHED_S)
+        states = [node.node.status() for node in self.cluster.nodes.values() if node.node]
+        client.close()
+        await self.cluster.stop()
+        return {"states": states}
+
+
+def test_brokers_do_not_follow_a_controller_of_another_cluster(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its metadata have no topics, so the brokers would delete their logs."""
+    caplog.clear()
+    with tempfile.TemporaryDirectory() as data:
+        first, second, other = Joined(Path(data)).play({})["states"]
+    assert other["is_controller"]
+    assert (other["topics"], other["brokers"]) == (0, [BROKERS])
+    assert first["cluster_id"] == second["cluster_id"] != other["cluster_id"]
+    for state in (first, second):
+        assert (state["topics"], state["controller_id"]) == (1, None)
+        assert f"/cluster/id names the cluster {other['cluster_id']}" in state["election_problem"]
+    assert caplog.text.count(f"but this broker belongs to {first['cluster_id']}") == 2
     assert "Traceback" not in caplog.text
 
 

@@ -11,13 +11,14 @@ from typing import Final
 
 import pytest
 
-from chaos.bugs import BUGS, NAMES
+from chaos.bugs import BUGS, NAMES, exactly_once
 from chaos.bugs.bug import FOUND_BY_RUNS, Bug
 from chaos.reproduction import not_found, of_bugs, of_scenarios, reproduce
 from chaos.scenario import Catch, Scenario
 from chaos.scenarios import SCENARIOS
 from judge.properties import PROPERTY_SPECS
 from judge.verdicts import Verdict
+from tests.kill_matrix.counterexamples import COUNTEREXAMPLES, Counterexample
 from tests.kill_matrix.golden import WITHOUT_SEEDED_BUG
 
 # Each scenario takes about a second. Most of their seeded bugs violate no property: another
@@ -72,6 +73,9 @@ def test_the_test_exists_and_uses_the_bug(bug: Bug) -> None:
     assert re.search(rf"^(async )?def {function}\(", source, re.MULTILINE)
     if bug.test == FOUND_BY_RUNS:
         assert bug.name in {name for run in (*of_bugs(), *of_scenarios()) for name in run.bugs}
+    elif bug.test == exactly_once.REPLAYED:
+        replays = [c for c in COUNTEREXAMPLES.values() if isinstance(c, Counterexample)]
+        assert bug.name in {replay.bug for replay in replays}
     else:
         assert re.search(rf"\b{bug.name}\b", source)
 

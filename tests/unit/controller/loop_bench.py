@@ -151,7 +151,7 @@ class Term:
             image=before or image(),
             outcomes=OutcomeIndex(),
             callbacks=LoopCallbacks(
-                publish=lambda _image, changed: self._record(f"published {sorted(changed)}"),
+                publish=self._publish,
                 reload=lambda: self._record("reload"),
                 bind_authorize=no_authorizer,
                 now_s=lambda: self.now_s,
@@ -164,6 +164,9 @@ class Term:
             **loop,
         )
         self._sequence = 0
+
+    async def _publish(self, _image: MetadataImage, changed: frozenset[str]) -> None:
+        self._record(f"published {sorted(changed)}")
 
     def _record(self, event: str) -> None:
         self.happened.append(event)

@@ -48,7 +48,14 @@ def a_term(
     services = Mock(policies=None)
     fence = Fence(epoch=1, zk_version=1, zxid=1, last_commit_zxid=0)
     settings = Settings(1, 1000, 1000, 1000, stores_records=True)
-    return Term(settings, services, cast(Any, store), fence, cast(Any, loaded), publisher or Mock())
+    return Term(
+        settings,
+        services,
+        cast(Any, store),
+        fence,
+        cast(Any, loaded),
+        publisher or Mock(publish=AsyncMock()),
+    )
 
 
 async def run_until_idle(term: Term) -> None:
@@ -108,7 +115,7 @@ async def test_a_reload_notices_that_a_broker_has_registered_again() -> None:
     before, after = (
         MetadataImage(brokers=Map({2: BrokerRegistration(2, epoch, ())})) for epoch in (5, 9)
     )
-    publisher = Mock()
+    publisher = Mock(publish=AsyncMock())
     term = a_term(EmptyStore(), publisher, before)
     loaded = SimpleNamespace(image=after, invalid=())
     with (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, ClassVar, cast
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.messages.create_topics import CreateTopicsRequest
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
 from cluster_model.image import MetadataImage
@@ -459,3 +461,23 @@ async def test_a_large_response_does_not_replace_the_reply_of_the_ended_term() -
     for _ in range(5):
         await asyncio.sleep(0)
     assert term.reply.result() == NOT_CONTROLLER
+
+
+@pytest.mark.parametrize("is_large", [True, False])
+async def test_the_records_of_a_large_request_are_replayed_in_the_thread(
+    is_large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For 20,000 topics that takes most of a second; heartbeats must go on meanwhile."""
+    threads: list[str] = []
+    replay = MetadataImage.replay
+
+    def watched(image: MetadataImage, records: Iterable[Record]) -> MetadataImage:
+        threads.append(threading.current_thread().name.partition("_")[0])
+        return replay(image, records)
+
+    monkeypatch.setattr(MetadataImage, "replay", watched)
+    term = Term()
+    request = CreateTopicsRequest([topic(f"t-{number}") for number in range(9)], 9_000, False)
+    await term.run_until(term.submit(create_topics(), request, is_large=is_large))
+    assert len(term.loop.image.topics) == 9
+    assert set(threads) == {"large-requests" if is_large else "MainThread"}

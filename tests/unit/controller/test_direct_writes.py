@@ -27,7 +27,15 @@ from event_log.writer import NullEventLog
 from tests.unit.controller.loop_bench import InSeries, Term
 from tests.unit.controller.request_contexts import a_pending_request
 from tests.unit.controller.test_controller_loop import Decides
-from zookeeper_client.wire import BAD_VERSION, Read, ReadData, ReadResult, Stat, ZnodeData
+from zookeeper_client.wire import (
+    BAD_VERSION,
+    Read,
+    ReadChildren,
+    ReadData,
+    ReadResult,
+    Stat,
+    ZnodeData,
+)
 
 DEFAULTS = ConfigResource("brokers", "<default>")
 PATH = "/config/brokers/<default>"
@@ -60,7 +68,8 @@ class Znodes:
             version, data = self.znodes.get(wanted.path, (-1, b""))
             stat = Stat(1, 1, 0, 0, version, 0, 0, 0, len(data), 0, 1)
             is_there = isinstance(wanted, ReadData) and version >= 0
-            results.append(ZnodeData(data, stat.pack()) if is_there else None)
+            is_folder = isinstance(wanted, ReadChildren)
+            results.append(ZnodeData(data, stat.pack()) if is_there else [] if is_folder else None)
         return results
 
     async def last_zxid(self) -> int:

@@ -124,3 +124,19 @@ def test_drain_pops_every_request(waits: Waits) -> None:
     assert waiting.drain() == requests
     assert waiting.drain() == []
     assert waiting.reached(led(image, "a", 0, 1), {"a"}) == []
+
+
+def test_a_missing_topic_has_no_leaders_and_broker_0_is_one(waits: Waits) -> None:
+    waiting, image = ImageWaits(), cluster("a")
+    assert waiting.add(waits(), {"gone": "gone"}, image)
+    by_broker_0 = [PartitionRecord("a", n, PartitionState(0, 2, (0,), 5, 3)) for n in (0, 1)]
+    assert not waiting.add(waits(), {"a": "a"}, image.replay(by_broker_0))
+
+
+@pytest.mark.parametrize(("timeout_ms", "waits_for"), [(-1, True), (0, True), (1, False)])
+def test_without_a_timeout_even_a_met_condition_times_out(
+    timeout_ms: int, waits_for: bool, waits: Waits
+) -> None:
+    """As in Kafka, every success is then reported as timed out."""
+    waiting, image = ImageWaits(), led(cluster("a"), "a", 0, 1)
+    assert waiting.add(waits(timeout_ms=timeout_ms), {"a": "a"}, image) is waits_for

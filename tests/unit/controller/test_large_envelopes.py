@@ -18,9 +18,9 @@ from cluster_model.acls.authorization import no_authorizer
 from controller.envelopes.handle import EnvelopeHandler
 from controller.envelopes.open import OpenedEnvelope, RejectedEnvelope
 from controller.requests.pending_request import PendingRequest
-from controller.services import Sender, Services
+from controller.services import THIS_PROCESS, Sender, Services
 from envelope.messages import Envelope, EnvelopeReply, RequestIdentity
-from event_log.writer import NullEventLog
+from event_log.events import EnvelopeRejected
 from tests.unit.controller.request_contexts import a_client
 
 IDENTITY = RequestIdentity(1, "life", 7)
@@ -29,14 +29,17 @@ IDENTITY = RequestIdentity(1, "life", 7)
 class Controller:
     """A handler whose thread opens an Envelope when the test lets it, and a loop that replies."""
 
-    def __init__(self, opened: OpenedEnvelope | RejectedEnvelope) -> None:
+    def __init__(
+        self, opened: OpenedEnvelope | RejectedEnvelope, *, understands_envelopes: bool = True
+    ) -> None:
         self.may_open, self.opened_count = threading.Event(), 0
         self.submitted: list[PendingRequest] = []
+        self.events: list[Any] = []
         self.replies = True  # whether the loop replies at once
         services = SimpleNamespace(
-            log=NullEventLog(),
+            log=SimpleNamespace(append=self.events.append),
             may_send_envelopes=lambda _sender: True,
-            understands_envelopes=True,
+            understands_envelopes=understands_envelopes,
             envelope_rejected=lambda: None,
             now_s=lambda: 0.0,
             random=random.Random(1),
@@ -61,16 +64,18 @@ class Controller:
         if self.replies:
             pending.reply.set_result(EnvelopeReply(0, b"response", 5))
 
-    def send(self) -> asyncio.Task[EnvelopeReply]:
+    def send(
+        self, *, host: str = THIS_PROCESS, made_by_broker: bool = False
+    ) -> asyncio.Task[EnvelopeReply]:
         hello = SimpleNamespace(broker_id=1, incarnation="life")
-        sender = SimpleNamespace(principal="User:broker", hello=hello, host="", connection_id="c")
+        sender = SimpleNamespace(principal="User:broker", hello=hello, host=host, connection_id="c")
         envelope = SimpleNamespace(
             request_id="r",
             identity=IDENTITY,
             attempt=1,
             request_data=bytes(LARGE_BYTES + 1),
             remaining_ms=1_000,
-            made_by_broker=False,
+            made_by_broker=made_by_broker,
         )
         return asyncio.create_task(self.handler.handle(cast(Any, envelope), cast(Any, sender)))
 
@@ -132,3 +137,29 @@ async def test_a_resend_gets_the_reply_if_the_first_handling_is_cancelled_later(
     await asyncio.sleep(0)
     controller.submitted[0].reply.set_result(EnvelopeReply(0, b"response", 5))
     assert (await second).response_data == b"response"
+
+
+@pytest.mark.parametrize(
+    ("understands", "host", "made_by_broker", "is_executed"),
+    [
+        (False, "10.0.0.7", False, False),
+        (False, "10.0.0.7", True, True),  # a broker's own request, such as AlterPartition
+        (False, THIS_PROCESS, False, True),  # from the broker of this node
+        (True, "10.0.0.7", False, True),
+    ],
+)
+async def test_a_controller_of_an_old_release_rejects_what_other_brokers_forward(
+    understands: bool, host: str, made_by_broker: bool, is_executed: bool
+) -> None:
+    controller = Controller(_opened(), understands_envelopes=understands)
+    controller.may_open.set()
+    reply = await controller.send(host=host, made_by_broker=made_by_broker)
+    rejections = [event for event in controller.events if isinstance(event, EnvelopeRejected)]
+    assert len(controller.submitted) == int(is_executed)
+    if is_executed:
+        assert (reply.error_code, rejections) == (0, [])
+    else:
+        assert reply.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        (rejection,) = rejections
+        assert rejection.error == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert rejection.reason == "this release does not support Envelopes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -26,6 +27,7 @@ from cluster_model.records import (
 from controller.term import publish
 from controller.term.publish import Publisher
 from envelope.messages import MetadataUpdate
+from tests.unit.turns import turns_during
 
 NAMES = ("a", "b", "c", "d", "e")
 OLD, NEW = 3, 4  # controller epochs
@@ -121,7 +123,7 @@ class Cluster:
             self.leader_epoch += 1
             state = PartitionState(2, self.leader_epoch, (2,), 1, self.leader_epoch)
             self.replay(PartitionRecord(name, 0, state))
-        self.publisher.publish(self.image, frozenset((name,)))
+        asyncio.run(self.publisher.publish(self.image, frozenset((name,))))
         for peer in self.peers:
             assert peer.shown(name) == of_image(self.image, name)
 
@@ -164,7 +166,7 @@ def test_every_broker_gets_every_topic_whatever_changes_between_the_parts(
                     cluster.publisher.disconnected(cluster.peers.pop())
             else:
                 cluster.change(*step)
-        cluster.publisher.publish(cluster.image, frozenset())
+        asyncio.run(cluster.publisher.publish(cluster.image, frozenset()))
         cluster.finish()
 
 
@@ -202,7 +204,7 @@ def test_a_change_in_several_parts_raises_the_zxid_with_the_last_part() -> None:
         own_broker = cluster.own_peer
         before = own_broker.cache.zxid
         cluster.replay(*cluster.create("a"), *cluster.create("b"))
-        cluster.publisher.publish(cluster.image, frozenset(("a", "b")))
+        asyncio.run(cluster.publisher.publish(cluster.image, frozenset(("a", "b"))))
         assert own_broker.changes[-2:] == [{"a"}, {"b"}]
         assert [(u.between_parts, u.complete) for u in own_broker.updates[-2:]] == [
             (True, False),
@@ -214,6 +216,28 @@ def test_a_change_in_several_parts_raises_the_zxid_with_the_last_part() -> None:
     zxid = lagging.cache.zxid
     lagging.push(replace(part, zxid=zxid + 1))
     assert (lagging.cache.zxid, lagging.shown("a")) == (zxid, of_image(cluster.image, "a"))
+
+
+async def test_many_topics_are_published_while_other_tasks_run() -> None:
+    """A broker that connects meanwhile gets every topic, and the zxid only with the last one."""
+    cluster = Cluster()
+    cluster.activate()
+    names = [f"many-{number}" for number in range(5_000)]
+    cluster.replay(*(record for name in names for record in cluster.create(name)))
+    before = cluster.own_peer.cache.zxid
+    with patch.object(update_metadata, "PARTITIONS_PER_MESSAGE_MAX", 1_000):
+        publishing = asyncio.create_task(cluster.publisher.publish(cluster.image, frozenset(names)))
+        while len(cluster.own_peer.cache.topics) < 2_000:
+            await asyncio.sleep(0)
+        assert len(cluster.own_peer.cache.topics) < 5_000
+        assert cluster.own_peer.cache.zxid == before
+        late = cluster.connect()
+        _, turns = await turns_during(asyncio.wait_for(publishing, 60))
+        cluster.finish()
+    assert turns > 5
+    for peer in (cluster.own_peer, late):
+        assert len(peer.cache.topics) == 5_000
+        assert peer.cache.zxid == cluster.image.zxid
 
 
 def test_a_term_sends_full_images_again_after_a_resignation_between_two_parts() -> None:
@@ -232,7 +256,7 @@ def test_only_changes_are_delayed() -> None:
     cluster = Cluster()
     cluster.activate()
     other = cluster.connect()
-    cluster.publisher.publish(cluster.image, frozenset())
+    asyncio.run(cluster.publisher.publish(cluster.image, frozenset()))
     for peer in (cluster.own_peer, other):
         started = [u.starts_full_image for u in peer.updates[-2:]]
         assert list(zip(started, peer.delays[-2:], strict=True)) == [(True, 0.0), (False, 0.5)]
@@ -274,7 +298,7 @@ def test_a_topic_that_becomes_unreadable_is_not_deleted_at_any_broker() -> None:
         before = cluster.image
         cluster.replay(TopicRemovalRecord("b"))
         cluster.image = replace(cluster.image, unreadable=frozenset({"b"}))
-        cluster.publisher.publish(cluster.image, frozenset(NAMES))
+        asyncio.run(cluster.publisher.publish(cluster.image, frozenset(NAMES)))
         assert cluster.own_peer.shown("b") == of_image(before, "b")  # what it knew
         late = cluster.connect()
         while cluster.publisher.push_part():
@@ -282,6 +306,6 @@ def test_a_topic_that_becomes_unreadable_is_not_deleted_at_any_broker() -> None:
         assert (late.shown("b"), "b" in late.cache.unreadable) == (None, True)
         assert "a" not in late.cache.unreadable
         cluster.image = replace(before, zxid=cluster.image.zxid + 1)  # the znode is repaired
-        cluster.publisher.publish(cluster.image, frozenset({"b"}))
+        asyncio.run(cluster.publisher.publish(cluster.image, frozenset({"b"})))
         cluster.finish()
         assert "b" not in late.cache.unreadable

@@ -34,8 +34,11 @@ RUN_ELSEWHERE: Final[Mapping[Printed, str]] = {
     Printed("README.md", "bridgehead up --detach --override"): (
         "tests/integration/test_examples.py::test_the_rules_on_readmes_first_screen_act_as_it_says"
     ),
-    Printed("README.md", "make image-offline"): (
-        "tests/docker/test_images.py::test_commands_of_the_container_section_work"
+    Printed("README.md", "docker run --detach"): (
+        "tests/docker/test_container.py::test_commands_of_the_page_work"
+    ),
+    Printed("docs/containers.md", "make image-offline"): (
+        "tests/docker/test_images.py::test_commands_that_start_a_compose_cluster_work"
     ),
     Printed("docs/container.md", "docker run --detach"): (
         "tests/docker/test_container.py::test_commands_of_the_page_work"
@@ -57,6 +60,9 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("docs/index.md", "make setup"): "README has the same commands, and they are run there",
     Printed("docs/chaos.md", "bridgehead chaos list"): (
         "it takes minutes: tests/integration/test_chaos.py runs some scenarios"
+    ),
+    Printed("docs/chaos.md", "bridgehead chaos explore"): (
+        "it takes minutes: tests/unit/chaos/test_explore.py explores less"
     ),
     Printed("docs/guides/from-zookeeper-to-kraft.md", "own/znodes.jsonl: 1 topic"): _NO_COMMANDS,
     Printed("docs/guides/from-zookeeper-to-kraft.md", "make kafka-jars"): _REHEARSED,
@@ -112,7 +118,7 @@ def not_followed(page: str, text: str) -> Iterator[Block]:
 
     A block that is a file counts as run if a later block names the file or its module.
     """
-    skipped = ("In containers", *FOLLOWED.get(page, ()))
+    skipped = FOLLOWED.get(page, ())
     printed = list(blocks(text))
     for number, block in enumerate(printed):
         later = "".join(part.text for part in printed[number:] if part.language == "sh")

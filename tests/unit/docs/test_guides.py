@@ -28,6 +28,17 @@ def test_readme_is_short_and_links_every_page() -> None:
     assert [page for page in sorted(pages) if f"]({page})" not in text] == []
 
 
+def test_each_page_has_its_place_on_the_site() -> None:
+    """`make docs-site` fails otherwise. Its packages are not in this environment."""
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    placed = re.findall(r"- (?:[^\[\]:\n]+: )?(\S+\.md)$", navigation, re.MULTILINE)
+    outside = {page for page in placed if page.startswith("project/")}  # listed in tools/site.py
+    folders = ("docs", "docs/guides")
+    pages = {path for folder in folders for path in (ROOT / folder).glob("*.md")}
+    inside = {page.relative_to(ROOT / "docs").as_posix() for page in pages}
+    assert sorted(placed) == sorted({*inside, *outside, "reference/python.md"})
+
+
 def test_every_page_that_is_followed_has_commands() -> None:
     for page in PAGES:
         printed = list(blocks((ROOT / page).read_text("utf-8")))

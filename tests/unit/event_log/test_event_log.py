@@ -55,6 +55,19 @@ def test_events_are_written_when_flushed(log: FileEventLog, tmp_path: Path) -> N
     assert [line["kind"] for line in _lines(tmp_path)] == ["claim_sent"]
 
 
+def test_a_flush_is_asked_for_once_for_all_buffered_events(log: FileEventLog) -> None:
+    """An idle node has no timer that flushes; the first event after a flush starts one."""
+    asked = []
+    log.on_buffered = lambda: asked.append("flush")
+    for _ in range(3):
+        log.append(ClaimSent(epoch=1))
+    assert asked == ["flush"]
+    log.flush()
+    assert asked == ["flush"]
+    log.append(ClaimSent(epoch=2))
+    assert asked == ["flush", "flush"]
+
+
 def test_a_line_has_the_common_fields(log: FileEventLog, tmp_path: Path) -> None:
     identity = (1, "abc", 7)
     started = EnvelopeReceived(request_id="r", identity=identity, attempt=2, sender="User:b")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from judge.evidence.following import LogFollower
+from judge.evidence.following import LogFollower, follow
 from judge.transaction_log import read_log
 from tests.unit.project.test_tidy import ROOT
 
@@ -58,3 +59,20 @@ def test_transactions_of_earlier_runs_are_left_out(content: bytes, tmp_path: Pat
     log_of(tmp_path).write_bytes(content)
     follower = LogFollower([tmp_path], first_zxid=expected[1].zxid)
     assert follower.new() == expected[2:]
+
+
+def test_a_stranger_cannot_name_the_logs_that_are_followed(content: bytes, tmp_path: Path) -> None:
+    """A copied run.json may name any folder; only a person, or the cluster's folder, is trusted."""
+    victim, of_cluster = tmp_path / "victim", tmp_path / "cluster" / "zookeeper"
+    for folder in (victim, of_cluster):
+        log_of(folder).write_bytes(content)
+    run = tmp_path / "cluster" / "evidence" / "run=r"
+    run.mkdir(parents=True)
+    counts = []
+    for named, argument in ((victim, []), (of_cluster, []), (victim, [str(victim)])):
+        described = {"run_id": "r", "started_ms": 1, "brokers": 1, "log_folders": [str(named)]}
+        (run / "run.json").write_text(json.dumps(described))
+        lines = [line for line in follow(run, lambda: False, argument) if line.strip()]
+        counts.append(len(lines))
+    assert counts[0] == 0
+    assert counts[1] == counts[2] == len(list(read_log(SAMPLE)))

@@ -15,6 +15,7 @@ from cluster_model.acls.authorization import (
     authorized_operations,
     cached_authorize,
 )
+from cluster_model.acls.authorizer import AclAuthorizer
 from cluster_model.acls.bindings import NO_ACLS
 from cluster_model.principal import KafkaPrincipal
 from event_log.text_log import Level, TextLog
@@ -202,3 +203,16 @@ def test_lines_of_a_thread_and_of_the_loop_do_not_mix(tmp_path: Path) -> None:
     lines = file.read_text().splitlines()
     assert len(lines) == 10_000
     assert {len(set(line.split("INFO ")[1].split(" ")[0])) for line in lines} == {1}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("kafka.security.authorizer.AclAuthorizer", AclAuthorizer),
+        (f"{__name__}.OnlyReads", OnlyReads),
+    ],
+)
+def test_the_authorizer_is_the_one_that_the_properties_name(name: str, kind: type) -> None:
+    properties = {"authorizer.class.name": name, "only.word": "because"}
+    assert type(load_authorizer(properties)) is kind
+    assert load_authorizer(properties | {"authorizer.class.name": " "}) is None

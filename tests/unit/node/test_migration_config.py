@@ -11,7 +11,10 @@ from bridgehead.cluster.properties import parse_properties
 from broker_proxy.migration.lifecycle import Intervals
 from cluster_model.inter_broker_protocol import feature_level
 from cluster_model.znodes.layout import ControllerZnode, decode_uuid
-from data_plane.log.meta_properties import MetaPropertiesError, directory_ids
+from data_plane.log.meta_properties import Owner, directory_ids, write_owner
+from envelope.principal_serde import DefaultPrincipalSerde
+from node.assembly.migration import build_migration
+from node.collaborators import PRODUCTION
 from node.config import NodeConfigError, read_config
 from node.migration_config import MigrationConfig
 
@@ -94,9 +97,9 @@ def test_the_znode_tells_a_kraft_controller(content: bytes, *, is_krafts: bool) 
 
 def test_a_log_directory_keeps_its_id(tmp_path: Path) -> None:
     folders = [tmp_path / "a", tmp_path / "b"]
-    ids = directory_ids(folders, 4, "cluster", os.urandom)
+    ids = directory_ids(folders, Owner("cluster", 4), os.urandom)
     assert len(set(ids)) == 2
-    assert directory_ids(folders, 4, "cluster", os.urandom) == ids
+    assert directory_ids(folders, Owner("cluster", 4), os.urandom) == ids
     stored = parse_properties((folders[1] / "meta.properties").read_text())
     assert stored.keys() == {"version", "broker.id", "cluster.id", "directory.id"}
     assert decode_uuid(stored["directory.id"]) == ids[1]
@@ -105,7 +108,7 @@ def test_a_log_directory_keeps_its_id(tmp_path: Path) -> None:
 def test_an_id_is_no_option(tmp_path: Path) -> None:
     """Kafka avoids ids that begin with a hyphen, which a command would take for an option."""
     candidates = iter([b"\xf8" * 16, b"\x10" * 16])
-    (directory,) = directory_ids([tmp_path], 4, "cluster", lambda _: next(candidates))
+    (directory,) = directory_ids([tmp_path], Owner("cluster", 4), lambda _: next(candidates))
     assert directory[0] == 0x10
     assert (directory[6] >> 4, directory[8] >> 6) == (4, 2), "a random UUID"
 
@@ -113,15 +116,44 @@ def test_an_id_is_no_option(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("broker.id=5\n", "has broker.id=5, but this broker has 4"),
-        ("cluster.id=other\n", "has cluster.id=other"),
+        ("broker.id=5\n", "broker.id is 4, but .* names broker 5"),
+        ("broker.id=4\ncluster.id=other\n", "names cluster other"),
         ("directory.id=short\n", "invalid directory.id"),
-        ("cluster.id=\\u00\n", "cannot be read"),
     ],
 )
 def test_another_brokers_log_directory_is_rejected(
     tmp_path: Path, content: str, message: str
 ) -> None:
     (tmp_path / "meta.properties").write_text(content)
-    with pytest.raises(MetaPropertiesError, match=message):
-        directory_ids([tmp_path], 4, "cluster", os.urandom)
+    with pytest.raises(OSError, match=message):
+        directory_ids([tmp_path], Owner("cluster", 4), os.urandom)
+    assert (tmp_path / "meta.properties").read_text() == content
+
+
+def test_a_new_owner_of_a_log_directory_keeps_its_id(tmp_path: Path) -> None:
+    ids = directory_ids([tmp_path], Owner("", 4), os.urandom)
+    write_owner(tmp_path, Owner("cluster", 4))
+    assert directory_ids([tmp_path], Owner("cluster", 4), os.urandom) == ids
+
+
+JAAS = (
+    "listener.name.quorum.plain.sasl.jaas.config="
+    "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'username="b4" password="a-secret";\n'
+)
+WITH_SASL = (
+    "listener.security.protocol.map=QUORUM:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT\n"
+    "sasl.mechanism.controller.protocol=PLAIN\n"
+)
+
+
+def test_a_broker_logs_in_to_the_controllers_with_their_listeners_properties() -> None:
+    serde = DefaultPrincipalSerde()
+    with pytest.raises(NodeConfigError, match=r"listener.name.quorum.MECHANISM.sasl.jaas.config"):
+        build_migration(read_config(GOOD + WITH_SASL), serde, PRODUCTION)
+    config = read_config(GOOD + WITH_SASL + JAAS)
+    assert build_migration(config, serde, PRODUCTION) is not None
+    assert (
+        build_migration(read_config("broker.id=4\nzookeeper.connect=h\n"), serde, PRODUCTION)
+        is None
+    )

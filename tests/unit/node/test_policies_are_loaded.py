@@ -210,6 +210,25 @@ async def test_one_class_can_implement_both_older_policies() -> None:
     assert (created.message, altered.message) == ("topic t", "configs of 1")
 
 
+@pytest.mark.parametrize(
+    ("older", "seen"),
+    [({"create": "Recorder"}, ["topic"]), ({"alter": "ConfigRecorder"}, ["configs"])],
+)
+async def test_an_older_policy_alone_checks_only_what_it_has_a_method_for(
+    older: dict[str, str], seen: list[str]
+) -> None:
+    policies, called = load(**older), []
+    Recorder.seen, ConfigRecorder.seen = [], []
+    merged = RequestedTopicState(1, 1, configs={})
+    for check in (
+        creation(ANONYMOUS, "t", ((1, 2),), {}, True),
+        AlterTopicConfigs("t", None, merged, {"flush.ms": "7"}),
+    ):
+        assert await evaluated(policies, check) is None
+    called += ["topic"] * len(Recorder.seen) + ["configs"] * len(ConfigRecorder.seen)
+    assert called == seen
+
+
 async def test_new_policy_ignores_broker_configs() -> None:
     """KIP-201's policy checks only topics."""
     policies = load_policies({MANAGEMENT: "bridgehead.policy.limits.TopicLimits"}, 1000)

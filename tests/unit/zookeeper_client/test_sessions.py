@@ -10,8 +10,10 @@ from unittest.mock import Mock
 
 import pytest
 from kazoo.client import KazooState
+from kazoo.exceptions import ConnectionClosedError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.connection import ConnectionHandler
+from kazoo.retry import ForceRetryError
 
 import zookeeper_client.session
 from broker_proxy.metadata.session import ZooKeeperWatcher
@@ -148,3 +150,20 @@ async def test_a_watcher_knows_the_timeout_of_its_session() -> None:
 
 def _ignore(_state: object) -> None:
     pass
+
+
+async def test_a_session_without_a_server_does_not_connect_ever_faster() -> None:
+    """An outage of an hour has as many attempts in its last second as in its first."""
+    session = a_session()
+    retry, pauses = session._connection.retry_sleeper.copy(), list[float]()
+    retry.sleep_func, retry.interrupt = pauses.append, None
+
+    def disconnect() -> None:
+        if len(pauses) == 60_000:
+            raise ConnectionClosedError
+        raise ForceRetryError
+
+    with pytest.raises(ConnectionClosedError):
+        retry(disconnect)
+    assert min(pauses) == max(pauses) == 0.05
+    await session.close()

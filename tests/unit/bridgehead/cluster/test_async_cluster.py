@@ -21,8 +21,8 @@ class SlowClient:
         assert self.loop_moved.wait(30), "the event loop stood still"
         return {"id": 7, "pid": 70}
 
-    def heal(self, *, reset: bool) -> dict[str, Any]:
-        raise ClusterError(f"reset={reset} is not possible.")
+    def move_controller(self, node_id: int) -> dict[str, Any]:
+        raise ClusterError(f"Broker {node_id} is not running.")
 
 
 @pytest.fixture
@@ -48,8 +48,8 @@ async def test_the_event_loop_runs_during_a_failover(
 
 
 async def test_arguments_and_errors_pass_through(cluster: AsyncCluster) -> None:
-    with pytest.raises(ClusterError, match="reset=True"):
-        await cluster.heal(reset=True)
+    with pytest.raises(ClusterError, match="Broker 7 is"):
+        await cluster.move_controller(7)
 
 
 def test_every_method_that_controls_a_cluster_has_a_coroutine() -> None:

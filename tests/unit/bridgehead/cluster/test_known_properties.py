@@ -11,11 +11,13 @@ from bridgehead.cli.up import _check_properties
 from bridgehead.cluster.cluster_file import load_settings
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.known_properties import unknown_properties
+from cluster_model.acls.authorizer import ALLOW_EVERYONE, SUPER_USERS
 
 KNOWN = (
     *("num.partitions", "bridgehead.faults.allow", "zookeeper.connect", "broker.id"),
     *("listener.name.clients.bridgehead.dialect", "bridgehead.policy.limits.partitions.max"),
     "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config",
+    *(SUPER_USERS, ALLOW_EVERYONE),
 )
 MISSPELLED = {
     "num.partition": "num.partitions",

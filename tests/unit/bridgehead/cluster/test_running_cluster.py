@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,6 +50,48 @@ async def test_a_cluster_that_may_have_tokens_is_not_reset(
     cluster: Any = SimpleNamespace(settings=settings, was_upgraded=False)
     with pytest.raises(ClusterError, match="Delegation tokens cannot be removed"):
         await reset(cluster)
+
+
+async def test_an_upgraded_cluster_is_not_reset() -> None:
+    cluster: Any = SimpleNamespace(
+        settings=SimpleNamespace(properties={}, node_properties={}), was_upgraded=True
+    )
+    with pytest.raises(ClusterError, match="An upgrade cannot be undone: start a new cluster"):
+        await reset(cluster)
+
+
+# The addresses of a node.
+
+SERVING = """
+import json, os, sys
+from pathlib import Path
+folder = Path(sys.argv[4])
+listeners = {"CLIENT": (folder / "bound").read_text(), "INTERNAL": "10.0.0.9:7"}
+ready = {"pid": os.getpid(), "listeners": listeners, "metrics_url": "http://10.0.0.9:8/metrics"}
+(folder / "new").write_text(json.dumps(ready))
+(folder / "new").rename(folder / "ready.json")
+sys.stdin.read()
+"""
+
+
+def test_addresses_are_those_that_the_node_advertises_in_its_latest_life(tmp_path: Path) -> None:
+    plan = NodePlan(4, {"advertised.listeners": "CLIENT://kafka.example:0"})
+    node = NodeProcess(plan, tmp_path, (sys.executable, "-c", SERVING))
+    assert (node.is_ready(), node.addresses["listeners"]) == (False, {})
+    for port in ("17001", "17002"):
+        (tmp_path / "bound").write_text(f"0.0.0.0:{port}")
+        node.start()
+        while not node.is_ready():
+            time.sleep(0.01)
+        (tmp_path / "ready.json").write_text("{}")  # It is read once in each life.
+        assert node.is_ready()
+        node.stop()
+        assert node.addresses == {
+            "listeners": {"CLIENT": f"kafka.example:{port}", "INTERNAL": "10.0.0.9:7"},
+            "metrics_url": "http://10.0.0.9:8/metrics",
+        }
+    with pytest.raises(ClusterError, match="Broker 4 did not start"):
+        node.is_ready()
 
 
 # Nodes start even if the fork server has exited.

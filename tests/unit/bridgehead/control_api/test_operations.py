@@ -17,13 +17,15 @@ from bridgehead.control_api.operations import (
     from_query,
     to_message,
 )
+from bridgehead.fault_rules import RULE_FIELDS
 
 # Other commands give a shell the same: `up` prints addresses when the cluster is ready.
 WITHOUT_COMMAND = {"/health", "/openapi", "/client", "/advertise", "/evidence"}
-# `upgrade` restarts brokers, `node run` and `zookeeper run` are containers of their reference.
-WITHOUT_OPERATION = {"node run", "zookeeper run"}
+# `node run` and `zookeeper run` are the commands of containers, without a supervisor; `zookeeper
+# dump` reads any ensemble.
+WITHOUT_OPERATION = {"node run", "zookeeper run", "zookeeper dump"}
 GROUPS = {"node", "controller", "zookeeper", "faults"}
-SINGLE = {"status", "heal", "down", "logs", "judge"}
+SINGLE = {"status", "heal", "reset", "upgrade", "down", "logs", "judge"}
 
 
 def commands() -> dict[str, Any]:
@@ -52,14 +54,15 @@ def test_each_field_is_an_option_or_an_argument_of_the_command(path: str) -> Non
     operation = BY_PATH[path]
     command = commands()[" ".join(operation.words)]
     parameters = {str(parameter.name) for parameter in command.params}
-    other = {"id": "broker", "timeout_s": "timeout", "seconds": "duration", "delay_ms": "delay"}
+    other = {"id": "broker", "timeout_s": "timeout", "seconds": "duration"}
+    other |= {"delay_ms": "delay", "jitter_ms": "jitter"}
     assert {other.get(field.name, field.name) for field in operation.fields} <= parameters
 
 
 def test_each_operation_is_executed() -> None:
     """`http` answers /openapi itself, and the supervisor `down`."""
     executed = {operation.command for operation in OPERATIONS} - {"openapi", "down"}
-    assert executed == set(COMMANDS) - {"node_restart"}
+    assert executed == set(COMMANDS)
 
 
 def test_missing_fields_get_their_defaults() -> None:
@@ -80,6 +83,12 @@ def test_fault_rule_keeps_fields_that_its_own_parser_checks() -> None:
     }
 
 
+def test_document_has_each_field_of_a_fault_rule() -> None:
+    """The document allows no other fields, so generated clients could not send a missing one."""
+    fields = {field.name for field in BY_PATH["/faults/add"].fields}
+    assert fields == {"broker", *(rule_field.name for rule_field in RULE_FIELDS)}
+
+
 @pytest.mark.parametrize(
     ("path", "fields", "sentence"),
     [
@@ -92,7 +101,8 @@ def test_fault_rule_keeps_fields_that_its_own_parser_checks() -> None:
         ("/controller/wait", {"timeout_s": 601}, "`timeout_s` is from 0 to 600"),
         ("/controller/wait", {"timeout_s": float("nan")}, "`timeout_s` is from 0 to 600"),
         ("/controller/freeze", {"seconds": float("inf")}, "`seconds` is from 0 to 600"),
-        ("/heal", {"reset": 1}, "`reset` is of type boolean"),
+        ("/heal", {"reset": True}, "no field 'reset'; its fields: none"),
+        ("/faults/add", {"action": "drop", "probability": 1.5}, "`probability` is from 0 to 1"),
         ("/faults/add", {"action": "explode"}, "`action` is one of error, delay"),
         ("/faults/add", {"broker": 1}, "needs the field `action`"),
     ],

@@ -54,6 +54,9 @@ class MemoryLog:
             await self.acknowledge.wait()
         return offset
 
+    def bytes_max(self) -> int:
+        return 700_000
+
     def start_offset(self, partition: int) -> int:
         return 0
 
@@ -377,6 +380,30 @@ async def test_a_commit_gets_its_response_if_the_connection_to_zookeeper_is_lost
     assert await service.commit(a_commit(6)) == {("t", 0): ErrorCode.NONE}
     _, offsets = await service.fetch("g", [("t", 0)], stable=True)
     assert offsets["t", 0].error is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    ("count", "error"),
+    [(8_000, ErrorCode.NONE), (20_000, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)],
+)
+async def test_offsets_that_fit_in_no_batch_are_not_encoded(
+    count: int, error: ErrorCode, service: GroupService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred thousand of them would keep the event loop for half a second."""
+    encoded: list[object] = []
+    encode = GroupRecord.encode
+
+    def counted(record: GroupRecord) -> tuple[bytes, bytes | None]:
+        encoded.append(record)
+        return encode(record)
+
+    monkeypatch.setattr(GroupRecord, "encode", counted)
+    offsets = {("t", number): CommittedOffset(7, 3, "", 5) for number in range(count)}
+    errors = await service.commit(Commit(group_id="g", offsets=offsets))
+    assert set(errors.values()) == {error}
+    assert len(encoded) == (count if error is ErrorCode.NONE else 0)
+    _, fetched = await service.fetch("g", [("t", 5)], stable=True)
+    assert (fetched["t", 5].committed is not None) is (error is ErrorCode.NONE)
 
 
 async def test_a_commit_gets_its_response_if_its_append_fails_unexpectedly(

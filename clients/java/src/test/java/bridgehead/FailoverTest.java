@@ -35,9 +35,9 @@ class FailoverTest {
       var rule = cluster.addFault(Map.of("action", "error", "error", "NOT_CONTROLLER", "api", "CreateTopics"));
       admin.createTopics(List.of(new NewTopic("before", 2, (short) 3))).all().get();
       var hits = 0;
-      for (var each : cluster.control().get("/faults/list").getAsJsonArray("rules")) {
-        assertEquals(rule, each.getAsJsonObject().get("name").getAsString());
-        hits += each.getAsJsonObject().get("hits").getAsInt();
+      for (var listed : cluster.control().get("/faults/list").getAsJsonArray("rules")) {
+        assertEquals(rule, listed.getAsJsonObject().get("name").getAsString());
+        hits += listed.getAsJsonObject().get("hits").getAsInt();
       }
       assertTrue(hits >= 1, "the client got no NOT_CONTROLLER");
       var killed = cluster.killController();
