@@ -84,6 +84,10 @@ prove-pipeline: setup ## find the violations planted in 4 million events (other 
 bench: setup ## run the benchmarks (ARGS="--quick" or "--only NAME")
 	@PYTHONPATH=. $(BIN)/python -m bench $(ARGS)
 
+.PHONY: bench-compare
+bench-compare: setup ## run benchmarks of two commits in turns and print ratios (BASE=COMMIT, ARGS="--only NAME")
+	@PYTHONPATH=. $(BIN)/python -m bench.compare $(or $(BASE),$(error name a commit: make bench-compare BASE=COMMIT)) $(ARGS)
+
 # Three for a machine with two cores, because many tests wait for timeouts of a cluster.
 TEST_WORKERS ?= 3
 # pytest-xdist 3.8 can wait forever after it has replaced a crashed worker, so a crash ends the run.
@@ -186,10 +190,16 @@ fmt: setup ## [Change] format and fix
 
 check: lint proto-check test test-long ## [Change] lint, types, generated code, test and test-long
 
-KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-3.9.1
+KAFKA ?= 3.9.1
+KAFKA_JARS = $(HOME)/.cache/bridgehead/kafka-$(KAFKA)
 
-kafka-jars: ## fetch the jars of Kafka 3.9.1 with Maven, for comparisons
-	@mvn -q -B -f bench/kafka_jars.xml dependency:copy-dependencies -DoutputDirectory=$(KAFKA_JARS)
+kafka-jars: ## fetch the jars of Kafka with Maven, for comparisons and rehearsals (KAFKA=3.9.2)
+	@test -f $(KAFKA_JARS)/kafka_2.13-$(KAFKA).jar -a -f $(KAFKA_JARS)/slf4j-reload4j-1.7.36.jar || \
+		mvn -q -B -f bench/kafka_jars.xml dependency:copy-dependencies -Dkafka.version=$(KAFKA) -DoutputDirectory=$(KAFKA_JARS)
+
+.PHONY: rehearse-all
+rehearse-all: setup kafka-jars ## [Break and judge] give every seeded inconsistency to a real KRaft controller (KAFKA=3.9.2)
+	@PYTHONPATH=. $(BIN)/python -m rehearse.seeded --kafka $(KAFKA) $(ARGS)
 
 TLC_JARS = $(HOME)/.cache/bridgehead/tlc-1.1.0
 
@@ -293,7 +303,8 @@ release-dry-run: release ## [Read and ship] build all that is published; uploads
 	@mvn -q -B -DskipTests -f clients/java/pom.xml package && cp clients/java/target/*.jar dist/
 	@cd clients/go && go vet ./... && git archive --format=zip --output=../../dist/bridgehead-go.zip HEAD .
 	@cd clients/node && npm pack --silent --pack-destination ../../dist >/dev/null
-	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory $(or $(IMAGE_TARGET),image); \
+	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory $(or $(IMAGE_TARGET),image) && \
+			docker save --output dist/bridgehead-image.tar bridgehead:latest && gzip dist/bridgehead-image.tar; \
 		else echo "NOT BUILT: the images, because no Docker engine runs." >&2; fi
 	@ls -1 dist
 

@@ -28,7 +28,7 @@ from bench import (
     startup,
     ui_growth,
 )
-from bench.report import Plan, progress
+from bench.report import Plan, progress, record
 
 BENCHMARKS: dict[str, Callable[[Plan], list[str]]] = {
     "forwarding": forwarding.run,
@@ -60,6 +60,9 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="fewer rounds; a large state is smaller or left out"
     )
+    parser.add_argument(
+        "--record", action="store_true", help="keep the results for docs/benchmarks.md"
+    )
     options = parser.parse_args()
     plan = Plan(quick=options.quick)
     for name in options.only or BENCHMARKS:
@@ -69,6 +72,9 @@ def main() -> None:
         print(f"{name} ({time.monotonic() - began:.0f} s)", flush=True)
         for line in lines:
             print(f"  {line}", flush=True)
+        if options.record:
+            quick = " --quick" if options.quick else ""
+            record(name, f'make bench ARGS="--only {name}{quick}"', lines)
 
 
 if __name__ == "__main__":

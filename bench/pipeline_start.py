@@ -32,21 +32,35 @@ spark.stop()
 """
 
 
-def _seconds(*arguments: str) -> float:
+def _seconds(*arguments: str) -> tuple[float, float]:
+    """Run Python; return the seconds until its first line of output, and until its end."""
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "JAVA_HOME": str(java_home(find_java()))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{arguments[:4]} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return time.monotonic() - began
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            [sys.executable, *arguments],
+            env={**os.environ, "JAVA_HOME": str(java_home(find_java()))},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        process.stdout.readline()
+        first = time.monotonic() - began
+        process.stdout.read()
+        if process.wait() != 0:
+            errors.seek(0)
+            ended = f"{arguments[:4]} ended with {process.returncode}"
+            raise RuntimeError(f"{ended}: {errors.read()[-2000:]}")
+        return first, time.monotonic() - began
 
 
-def _pipeline(evidence: Path, out: Path) -> float:
+def _bare() -> float:
+    return _seconds("-c", _BARE)[1]
+
+
+def _pipeline(evidence: Path, out: Path) -> tuple[float, float]:
+    """Return the seconds until the first verdict, which is the first output, and until the end."""
     return _seconds("-m", "pipeline", "run", "--evidence", str(evidence), "--out", str(out))
 
 
@@ -70,7 +84,7 @@ def _evidence(folder: Path) -> tuple[str, Path]:
 
 def run(plan: Plan) -> list[str]:
     """Measure in turns: a bare start, then the pipeline on one run."""
-    bare, one = [], []
+    bare, verdicts, one = [], [], []
     with tempfile.TemporaryDirectory(prefix="bridgehead-bench-") as name:
         folder = Path(name)
         label, evidence = _evidence(folder)
@@ -79,12 +93,15 @@ def run(plan: Plan) -> list[str]:
         _wait_for_archive()
         for at in range(plan.rounds(3)):
             progress(f"pipeline: round {at + 1}")
-            bare.append(_seconds("-c", _BARE))
-            one.append(_pipeline(evidence, folder / f"out-{at}"))
+            bare.append(_bare())
+            verdict, whole = _pipeline(evidence, folder / f"out-{at}")
+            verdicts.append(verdict)
+            one.append(whole)
         for at in range(_RUNS):
             generate(folder / "ten", _EVENTS, seed=at + 1, run_id=f"generated-{at}")
-        ten = _pipeline(folder / "ten", folder / "out-ten")
+        _, ten = _pipeline(folder / "ten", folder / "out-ten")
     return [
+        f"{median(verdicts) / median(bare):.2f} x a bare Spark start until the verdicts: {label}",
         f"{median(one) / median(bare):.2f} x a bare Spark start with one small job: {label}",
         f"{ten / median(bare):.2f} x a bare start: {_RUNS} runs of {_EVENTS:,} events in one call",
         f"bare start {spread(bare, 's', 1)}; one run {spread(one, 's', 1)}; ten {ten:.1f} s",

@@ -20,11 +20,11 @@ class ExitCode(IntEnum):
 
 MEANINGS: Final = {
     ExitCode.OK: "Success. For `judge` and `pipeline run`: every expected property holds. For "
-    "`chaos run`: every run passed.",
-    ExitCode.FAILED: "An expected property is violated, a run of `chaos` failed or hung, or a demo "
-    "had an unexpected outcome. The commands that correspond to Kafka's tools also return 1 "
-    "for wrong usage and other errors. If no server is named and no cluster is running, they "
-    "return 4.",
+    "`chaos run`: every run passed. For `rehearse scan`: nothing stops the migration or is lost.",
+    ExitCode.FAILED: "An expected property is violated, a run of `chaos` failed or hung, `rehearse "
+    "scan` found what stops a migration or gets lost in it, or a demo had an unexpected outcome. "
+    "The commands that correspond to Kafka's tools also return 1 for wrong usage and other errors. "
+    "If no server is named and no cluster is running, they return 4.",
     ExitCode.USAGE: "The command line is wrong: an unknown option, a missing or invalid argument.",
     ExitCode.UNDECIDED: "Undecided: the evidence is not sufficient for a verdict. For `controller "
     "show`: there is no active controller.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
@@ -16,6 +17,17 @@ from deploy.prepare_run import EVIDENCE
 from deploy.submitter import LOGS
 
 PORT = 8480
+
+
+def followed(run: Path, logs: Path) -> Served:
+    """Return what the page shows: a run that grows, with the logs of ZooKeeper's members.
+
+    Raises:
+        ClusterError: there is no such run.
+        OSError: the folder of the logs cannot be read.
+    """
+    members = sorted(str(path) for path in logs.iterdir() if path.is_dir())
+    return Served(open_run(run, members), str(run), follows=True)
 
 
 def main() -> int:
@@ -28,9 +40,7 @@ def main() -> int:
         sys.stdout.flush()
 
     try:
-        members = sorted(str(path) for path in LOGS.iterdir() if path.is_dir())
-        served = Served(open_run(run, members), str(run), follows=True)
-        serve(served, PORT, announce, host="0.0.0.0")  # noqa: S104 - of the container
+        serve(followed(run, LOGS), PORT, announce, host="0.0.0.0")  # noqa: S104 - of the container
     except (ClusterError, OSError) as error:
         sys.stderr.write(f"The page cannot be served: {error}\n")
         return ExitCode.CANNOT_RUN

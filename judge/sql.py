@@ -11,8 +11,8 @@ WIDE: Final = "CAST({0} AS DECIMAL(20, 0))"  # Differences of 64-bit integers ma
 # The nodes that a fault paused or blocked. The clock of a paused node runs on, so the time limits
 # of its requests are not judged.
 PAUSED: Final = (
-    "paused AS (SELECT DISTINCT run, target AS node FROM events "
-    "WHERE kind = 'fault_injected' AND action IN ('pause', 'block'))"
+    "paused AS (SELECT DISTINCT run, target AS node FROM fault_injected "
+    "WHERE action IN ('pause', 'block'))"
 )
 # Whether a broker below the bridge release may write the operation's path directly.
 IS_DIRECT: Final = "(" + " OR ".join(f"startswith(o.path, '{path}')" for path in DIRECT) + ")"

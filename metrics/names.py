@@ -79,7 +79,7 @@ CLIENT_REQUESTS_FORWARDED: Final = Metric(
     "bridgehead_client_requests_forwarded_total",
     "bridgehead.server:type=Forwarding,name=ClientRequests",
     Kind.COUNTER,
-    "Requests of clients that this node has begun to forward to another node since its start; "
+    "Requests of clients that this node has sent in Envelopes to another node since its start; "
     "resends and the node's own requests are not counted",
 )
 CLIENTS_FORWARDING_RATE: Final = Metric(

@@ -97,7 +97,6 @@ class NodeMetrics(Collector):
 
     def forwarding_began(self, connection: str) -> None:
         """A request of a client connection is forwarded; the connection waits for the response."""
-        self._client_requests_count += 1
         self._pending[connection] += 1
         if self._pending[connection] == 1:
             self._began.record(self._now_s())
@@ -112,6 +111,10 @@ class NodeMetrics(Collector):
         """A request was sent in an Envelope for the first time."""
         self._redirected_count += 1
         self._redirected.record(self._now_s())
+
+    def client_request_redirected(self) -> None:
+        """A request of a client was sent in an Envelope for the first time."""
+        self._client_requests_count += 1
 
     def queue_time(self, elapsed_ms: float) -> None:
         """The time from the start of forwarding to a request's first Envelope."""

@@ -206,7 +206,7 @@ def _run(
     from judge.verdicts import exit_code
     from pipeline.evidence import is_small
     from pipeline.places import local_path, place
-    from pipeline.run import NEEDED, TABLES, Pipeline
+    from pipeline.run import JUDGING, NEEDED, TABLES, Pipeline
     from pipeline.session import RAW_FILES, open_session, plan_for_small
 
     is_local = small and local_path(options.out) is not None
@@ -226,13 +226,14 @@ def _run(
                 plan_for_small(spark, dict(options.conf))
             out = place(options.out, spark)
             pipeline = Pipeline(spark, runs, out, stored=options.tables)
-            pipeline.make(TABLES if options.tables else NEEDED, progress=show)
+            pipeline.make(JUDGING, progress=show)
             verdicts = pipeline.verdicts()
+            for run, rows in verdicts.items():
+                show_verdicts(console, run, rows)
+            pipeline.make(TABLES if options.tables else NEEDED, progress=show)
             pipeline.write_results(verdicts)
         finally:
             spark.stop()
-    for run, rows in verdicts.items():
-        show_verdicts(console, run, rows)
     report = f"{options.out.rstrip('/')}/report/index.html"
     console.print(f"{time.monotonic() - began:.0f} s; the report is {report}", soft_wrap=True)
     return exit_code(*map(worst, verdicts.values()))

@@ -27,7 +27,7 @@ from pyspark.sql import types as T
 
 import event_log
 import judge
-from pipeline.frames import Frames, local_frame, struct_type
+from pipeline.frames import Frames, has_no_rows, local_frame, struct_type
 from pipeline.places import StoragePlace, local_place
 from pipeline.table import Table
 
@@ -143,7 +143,7 @@ class Folders:
             rows, kept = self._rows(table, frames, runs)
             folder = self._new_folder(table)
             if rows:
-                _save(kept, folder, runs)
+                _save(table, kept, folder, runs)
             written = Written(rows, kept)
         else:
             rows, folder = self._write_stored(table, frames, runs)
@@ -188,41 +188,29 @@ class Folders:
         return Written(0, local_frame(self._spark, [], table.schema))
 
     def _rows(self, table: Table, frames: Frames, runs: Sequence[str]) -> tuple[int, DataFrame]:
-        rows, frame = _computed(table, table.make(frames), runs)
-        final = table.finalize(frames, frame) if table.finalize is not None else None
-        if final is not None:
-            rows, frame = _computed(table, final.select(*table.columns()), runs)
+        made = table.make(frames)
+        if has_no_rows(made):
+            return 0, made
+        check = table.check(runs)
+        observed = made.observe(check.observation, *check.columns)
+        frame = observed.coalesce(1).localCheckpoint(eager=True)
+        rows = check.rows()
         # Spark's planner skips the joins of a table that it knows to be empty.
         return rows, frame if rows else local_frame(self._spark, [], table.schema)
 
     def _write_stored(
         self, table: Table, frames: Frames, runs: Sequence[str]
     ) -> tuple[int, StoragePlace]:
-        folder = self._new_folder(table)
-        rows = self._store(table, table.make(frames), folder, runs)
-        if table.finalize is not None:
-            final = table.finalize(frames, self._stored(table, folder))
-            if final is not None:
-                folder = self._new_folder(table)
-                rows = self._store(table, final.select(*table.columns()), folder, runs)
-        return rows, folder
-
-    def _store(
-        self, table: Table, frame: DataFrame, folder: StoragePlace, runs: Sequence[str]
-    ) -> int:
         """Write and check the rows of all runs in one pass; return their number."""
+        folder, made = self._new_folder(table), table.make(frames)
+        if has_no_rows(made):
+            return 0, folder
         check = table.check(runs)
-        _save(frame.observe(check.observation, *check.columns), folder, runs)
+        _save(table, made.observe(check.observation, *check.columns), folder, runs)
         rows = check.rows()
         if not rows:
             folder.delete()  # A table without rows has no folder.
-        return rows
-
-    def _stored(self, table: Table, folder: StoragePlace) -> DataFrame:
-        schema = struct_type(table.schema)
-        if not folder.folders():
-            return local_frame(self._spark, [], table.schema)
-        return self._spark.read.schema(schema).parquet(folder.uri).select(*schema.names)
+        return rows, folder
 
     def read(self, table: Table, runs: Iterable[str]) -> DataFrame:
         """Read a table's rows of these runs."""
@@ -243,13 +231,15 @@ class Folders:
         (self._out / name).write(text.encode())
 
 
-def _save(frame: DataFrame, folder: StoragePlace, runs: Sequence[str]) -> None:
+def _save(table: Table, frame: DataFrame, folder: StoragePlace, runs: Sequence[str]) -> None:
     """Write rows of these runs, each run in its own folder."""
+    columns = [] if table.divided_by is None else [table.divided_by]
     if len(runs) == 1:
-        # `partitionBy` would sort all rows by their run, which takes longer than writing them.
-        frame.drop("run").write.parquet((folder / f"run={runs[0]}").uri)
+        frame, folder = frame.drop("run"), folder / f"run={runs[0]}"
     else:
-        frame.write.partitionBy("run").parquet(folder.uri)
+        columns.insert(0, "run")
+    rows = frame.write.partitionBy(*columns) if columns else frame.write
+    rows.parquet(folder.uri)
 
 
 def in_memory(frame: DataFrame) -> DataFrame:
@@ -259,14 +249,6 @@ def in_memory(frame: DataFrame) -> DataFrame:
     buffers: for these, Spark compiles a class for each set of columns that is read.
     """
     return frame.coalesce(1).localCheckpoint(eager=False)
-
-
-def _computed(table: Table, frame: DataFrame, runs: Sequence[str]) -> tuple[int, DataFrame]:
-    """Compute and check a table's rows in one pass; return their number and the rows."""
-    check = table.check(runs)
-    observed = frame.observe(check.observation, *check.columns)
-    rows = observed.coalesce(1).localCheckpoint(eager=True)
-    return check.rows(), rows
 
 
 def digests(frame: DataFrame, *, by: str = "run") -> dict[str, tuple[int, str]]:

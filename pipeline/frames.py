@@ -8,12 +8,14 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
+from weakref import WeakSet
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 Frames = Mapping[str, DataFrame]
+_empty: WeakSet[DataFrame] = WeakSet()
 
 
 @functools.cache
@@ -33,9 +35,16 @@ def local_frame(spark: SparkSession, rows: Sequence[Sequence[object]], ddl: str)
     """
     schema = struct_type(ddl)
     if not rows:
-        return ConstantRows(spark).frame(schema)
+        frame = ConstantRows(spark).frame(schema)
+        _empty.add(frame)
+        return frame
     listed = F.from_json(F.lit(json_rows(schema.names, rows)), T.ArrayType(schema))
     return ConstantRows(spark).frame(schema, spark.range(1).select(F.inline(listed)))
+
+
+def has_no_rows(frame: DataFrame) -> bool:
+    """Return whether a frame is known to be empty, without a query."""
+    return frame in _empty
 
 
 def json_rows(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -9,11 +9,11 @@ writing them takes longer than building them again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +24,7 @@ from pipeline.bronze import lines
 from pipeline.evidence import PipelineEvidenceError, Run, is_small
 from pipeline.expectations import REJECTING
 from pipeline.folders import Folders, in_memory
+from pipeline.frames import has_no_rows, local_frame
 from pipeline.gold import (
     accounting,
     admin_writes,
@@ -76,8 +77,11 @@ from pipeline.table import Table
 
 TABLES: Final[tuple[Table, ...]] = (
     lines.LINES,
-    lines.BLOCKS,
+    lines.COUNTS,
+    events.EXAMINED,
+    events.SUPERFLUOUS,
     events.EVENTS,
+    *events.OF_KINDS,
     commits.COMMITS,
     dumps.DUMPS,
     kafka_logs.REQUESTS,
@@ -120,20 +124,24 @@ TABLES: Final[tuple[Table, ...]] = (
 BY_NAME: Final = {table.name: table for table in TABLES}
 
 
-def _needed() -> frozenset[str]:
-    """Return the names of the tables from which verdicts and the report are made."""
+def _needed(names_read: Iterable[str]) -> tuple[Table, ...]:
+    """Return these tables and the tables from which they are made, each after its inputs."""
     names: set[str] = set()
-    waiting = {counts.COUNTS.name, gaps.GAPS.name, set_aside.SET_ASIDE.name}
-    waiting.update(name for inputs, _ in QUERIES.values() for name in inputs)
+    waiting = set(names_read)
     while waiting:
         name = waiting.pop()
         names.add(name)
         waiting.update(set(BY_NAME[name].inputs) - set(SOURCES) - names)
-    return frozenset(names)
+    return tuple(table for table in TABLES if table.name in names)
 
 
-# The tables that a verdict or the report needs.
-NEEDED: Final = tuple(table for table in TABLES if table.name in _needed())
+_VERDICTS: Final = (counts.COUNTS.name, gaps.GAPS.name, set_aside.SET_ASIDE.name)
+_REPORTED: Final = frozenset(name for inputs, _ in QUERIES.values() for name in inputs)
+# The tables that a verdict needs, and those that a verdict or the report needs.
+JUDGING: Final = _needed(_VERDICTS)
+NEEDED: Final = _needed({*_VERDICTS, *_REPORTED})
+# One query of the report reads such a table once. For small evidence, it is a view.
+_ONLY_REPORTED: Final = _REPORTED - {name for table in TABLES for name in table.inputs}
 _THREADS: Final = 4  # More are not faster, because the driver plans all queries.
 _CANCELLED_WITHIN_S: Final = 30.0
 
@@ -175,7 +183,7 @@ class Pipeline:
         # The rows of each table, by its name and the ids of the runs.
         self._kept: dict[tuple[str, tuple[str, ...]], DataFrame] = {}
         self._sources: dict[tuple[str, ...], dict[str, DataFrame]] = {}
-        self._lock = Lock()  # guards the two dictionaries
+        self._lock = RLock()  # guards the two dictionaries
         if in_memory is None:
             in_memory = is_small(runs)
         sources = {run.id: run.digest for run in self.runs}
@@ -192,7 +200,9 @@ class Pipeline:
         Raises:
             EvidenceError: a line belongs to another run.
         """
-        missing = {table.name: self._missing(table) for table in tables}
+        missing = {
+            table.name: [] if self._is_view(table) else self._missing(table) for table in tables
+        }
         waiting = [table for table in tables if missing[table.name]]
         todo = [table.name for table in waiting]
         running: dict[Future[int], Table] = {}
@@ -202,7 +212,9 @@ class Pipeline:
             while waiting or running:
                 unfinished = {table.name for table in (*waiting, *running.values())}
                 for table in [
-                    candidate for candidate in waiting if unfinished.isdisjoint(candidate.inputs)
+                    candidate
+                    for candidate in waiting
+                    if unfinished.isdisjoint(self._inputs_of_views(candidate))
                 ]:
                     waiting.remove(table)
                     running[pool.submit(self._make, table, missing[table.name])] = table
@@ -221,8 +233,24 @@ class Pipeline:
         pool.shutdown()
         return todo
 
+    def _is_view(self, table: Table) -> bool:
+        is_kept = table.is_kept_in_memory and table.name not in _ONLY_REPORTED
+        return not (table.is_stored if self._stored else is_kept)
+
+    def _inputs_of_views(self, table: Table) -> set[str]:
+        """Return the inputs of a table, and those of the views among them."""
+        names = set(table.inputs)
+        for name in table.inputs:
+            if name in BY_NAME and self._is_view(BY_NAME[name]):
+                names |= self._inputs_of_views(BY_NAME[name])
+        return names
+
     def _missing(self, table: Table) -> list[str]:
-        return self.folders.missing(table.name) if self._stored else sorted(self._by_id)
+        if self._stored:
+            return self.folders.missing(table.name)
+        runs = sorted(self._by_id)
+        with self._lock:
+            return [] if (table.name, tuple(runs)) in self._kept else runs
 
     def _make(self, table: Table, runs: Sequence[str]) -> int:
         self._spark.sparkContext.setJobGroup(table.name, table.name)
@@ -257,7 +285,8 @@ class Pipeline:
         with self._lock:
             if runs not in self._sources:
                 chosen = [self._by_id[run] for run in runs]
-                self._sources[runs] = source_frames(self._spark, chosen)
+                few = self.folders.in_memory
+                self._sources[runs] = source_frames(self._spark, chosen, few=few)
             return self._sources[runs]
 
     def read(self, name: str) -> DataFrame:
@@ -269,8 +298,19 @@ class Pipeline:
             key = (name, tuple(runs))
             if key in self._kept:
                 return self._kept[key]
-            frame = self.folders.read(BY_NAME[name], runs)  # kept: listing files takes time
-            self._kept[key] = in_memory(frame) if self.folders.in_memory else frame
+            table = BY_NAME[name]
+            if self._is_view(table):
+                concerns = any(table.concerns(self._by_id[run].manifest) for run in runs)
+                made = (
+                    table.make(self._inputs(table, runs))
+                    if concerns
+                    else local_frame(self._spark, [], table.schema)
+                )
+                self._kept[key] = made
+                return made
+            frame = self.folders.read(table, runs)  # kept: listing files takes time
+            can_be_kept = self.folders.in_memory and not has_no_rows(frame)
+            self._kept[key] = in_memory(frame) if can_be_kept else frame
             return self._kept[key]
 
     def verdicts(self) -> dict[str, list[VerdictRow]]:

@@ -123,42 +123,122 @@ def table_columns() -> list[str]:
     ]
 
 
-# Lines with a Unicode escape (\u0041) do not match; they are examined field by field.
-_STRING: Final = r'"[^"\\\x00-\x1f]*+(?:\\["\\/bfnrt][^"\\\x00-\x1f]*+)*+"'
+# A line that has exactly our writer's format is split into the texts of its values by one regular
+# expression. `SEPARATOR` is between them: no string in JSON may contain it.
+SEPARATOR: Final = "\x1f"
+# Strings with a Unicode escape (\u0041) or an escaped slash do not match; their lines are examined
+# field by field. So every character has one spelling, and equal keys of a map have equal texts.
+_TEXT: Final = r'[^"\\\x00-\x1f]*+(?:\\["\\bfnrt][^"\\\x00-\x1f]*+)*+'
 _INTEGER: Final = r"-?(?:0|[1-9][0-9]{0,17})"
 _NUMBER: Final = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,30})?+(?:[eE][+-]?[0-9]{1,2})?+"
-_ELEMENT: Final = rf"\[{_STRING},{_INTEGER}\]"
+_ELEMENT: Final = rf'\["{_TEXT}",{_INTEGER}\]'
+# Patterns of values. Each has one group for each text that `_SQL` needs.
 _PATTERNS: Final[Mapping[str, str]] = {
-    "STRING": _STRING,
-    "BIGINT": _INTEGER,
-    "BOOLEAN": "(?:true|false)",
-    "DOUBLE": _NUMBER,
-    IDENTITY: rf"\[{_INTEGER},{_STRING},{_INTEGER}\]",
-    ELEMENTS: rf"\[(?:{_ELEMENT}(?:,{_ELEMENT})*+)?+\]",
-    "ARRAY<STRING>": rf"\[(?:{_STRING}(?:,{_STRING})*+)?+\]",
-    "MAP<STRING, DOUBLE>": rf"\{{(?:{_STRING}:{_NUMBER}(?:,{_STRING}:{_NUMBER})*+)?+\}}",
+    "STRING": f'"({_TEXT})"',
+    "BIGINT": f"({_INTEGER})",
+    "BOOLEAN": "(true|false)",
+    "DOUBLE": f"({_NUMBER})",
+    IDENTITY: rf'\[({_INTEGER}),"({_TEXT})",({_INTEGER})\]',
+    ELEMENTS: rf"(\[(?:{_ELEMENT}(?:,{_ELEMENT})*+)?+\])",
+    "ARRAY<STRING>": rf'(\[(?:"{_TEXT}"(?:,"{_TEXT}")*+)?+\])',
+    "MAP<STRING, DOUBLE>": rf'(\{{(?:"{_TEXT}":{_NUMBER}(?:,"{_TEXT}":{_NUMBER})*+)?+\}})',
 }
-KEY_OF_A_MAP: Final = _STRING + ":"
+_OR_NULL: Final[Mapping[str, str]] = {
+    "STRING": f'("{_TEXT}"|null)',
+    "BIGINT": f"({_INTEGER}|null)",
+}
+KEY_OF_A_MAP: Final = rf'"({_TEXT})":'
+# The fields in front of a kind's own fields, without the two whose value is known.
+HEAD: Final = tuple(name for name in COMMON if name not in ("kind", "schema_version"))
 
 
-def maps(kind: str) -> list[str]:
-    """Return the names of a kind's columns that are maps."""
-    return [name for name, column in KINDS[kind].items() if column.type.startswith("MAP")]
+def has_map(kind: str) -> bool:
+    """Return whether a kind has a map. A pattern does not detect duplicate keys."""
+    return any(column.type.startswith("MAP") for column in KINDS[kind].values())
+
+
+def fields_of(kind: str) -> Columns:
+    """Return a kind's columns that not every event has."""
+    return {name: column for name, column in KINDS[kind].items() if name not in COMMON}
+
+
+def own_columns(kind: str) -> list[str]:
+    """Return SQL for a kind's own columns from a row with the columns of `union`."""
+    return [
+        "transform(elements, e -> e.element) AS elements"
+        if (kind, name) == _WITHOUT_CODES
+        else f"`{name}`"
+        for name in fields_of(kind)
+    ]
 
 
 def exact_pattern(kind: str) -> str:
-    """Return the pattern of a line of this kind as our writer writes it.
+    """Return the pattern of a line of this kind as our writer writes it; groups have the values.
 
     A line that matches has every field once, with the right type and range. Only its maps must
-    still be checked for duplicate keys. Other lines may be valid too; they are examined field by
-    field.
+    still be checked for duplicate keys. Other lines may be valid too.
     """
     literals = {"kind": f'"{kind}"', "schema_version": str(SCHEMA_VERSION)}
     parts = []
     for name, column in KINDS[kind].items():
-        pattern = literals.get(name, _PATTERNS[column.type])
-        parts.append(f'"{name}":' + (f"(?:{pattern}|null)" if column.nullable else pattern))
+        patterns = _OR_NULL if column.nullable else _PATTERNS
+        parts.append(f'"{name}":{literals.get(name) or patterns[column.type]}')
     return r"\A\{" + ",".join(parts) + r"\}\z"
+
+
+def exact_replacement(kind: str) -> str:
+    """Return what replaces a matching line: the values with `SEPARATOR` between them."""
+    groups = len(HEAD) + sum(_width(column) for column in fields_of(kind).values())
+    return SEPARATOR.join(f"${at}" for at in range(1, groups + 1))
+
+
+def _width(column: Column) -> int:
+    return 3 if column.type == IDENTITY else 1
+
+
+def unescaped(text: str) -> str:
+    """Return SQL that replaces JSON's short escapes in a text."""
+    # A backslash becomes a character that no JSON has until the other escapes are replaced.
+    escapes = {r"\\": "\x00", r"\"": '"', r"\b": "\b", r"\f": "\f", r"\n": "\n", r"\r": "\r"}
+    replaced = text
+    for escape, character in {**escapes, r"\t": "\t", "\x00": "\\"}.items():
+        replaced = f"replace({replaced}, {quoted(escape)}, {quoted(character)})"
+    return f"CASE WHEN contains({text}, {quoted(chr(92))}) THEN {replaced} ELSE {text} END"
+
+
+def quoted(text: str) -> str:
+    """Return a SQL literal."""
+    return "'" + "".join(f"\\u{ord(character):04x}" for character in text) + "'"
+
+
+# SQL that converts the texts of a value, from the one at {0} on: `v` has the texts as they are in
+# the line, `t` has them without escapes.
+_SQL: Final[Mapping[str, str]] = {
+    "STRING": "t[{0}]",
+    **{type_: f"CAST(v[{{0}}] AS {type_})" for type_ in ("BIGINT", "BOOLEAN", "DOUBLE")},
+    IDENTITY: "named_struct('broker_id', CAST(v[{0}] AS BIGINT), 'incarnation', t[{0} + 1], "
+    "'sequence', CAST(v[{0} + 2] AS BIGINT))",
+    ELEMENTS: "transform(from_json(v[{0}], 'ARRAY<ARRAY<STRING>>'), "
+    "e -> named_struct('element', e[0], 'error', CAST(e[1] AS BIGINT)))",
+    **{
+        type_: f"from_json(v[{{0}}], '{type_}')"
+        for type_ in ("ARRAY<STRING>", "MAP<STRING, DOUBLE>")
+    },
+}
+_SQL_OR_NULL: Final[Mapping[str, str]] = {
+    "STRING": "CASE WHEN v[{0}] <> 'null' THEN substring(t[{0}], 2, length(t[{0}]) - 2) END",
+    "BIGINT": "CAST(nullif(v[{0}], 'null') AS BIGINT)",
+}
+
+
+def split_columns(kind: str) -> list[str]:
+    """Return SQL for a kind's own columns from `v` and `t`, the texts of their values."""
+    columns, at = [], 0
+    for name, column in fields_of(kind).items():
+        sql = (_SQL_OR_NULL if column.nullable else _SQL)[column.type]
+        columns.append(f"{sql.format(at)} AS `{name}`")
+        at += _width(column)
+    return columns
 
 
 # The types that Spark's schema_of_variant may report.

@@ -44,6 +44,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "true",
     "spark.sql.codegen.maxFields": "400",  # 100 is too few for a line and its event
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # fewer, larger files
+    # A task keeps the files of all kinds of events open. It would otherwise sort its lines by kind.
+    "spark.sql.maxConcurrentOutputFileWriters": "64",
     # A file gets its final name when its task ends. Version 1 would rename it again when the job
     # ends, and S3 copies a file to rename it. An incomplete folder does no harm: a folder counts
     # only after the record of its table names it (pipeline.folders).

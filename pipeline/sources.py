@@ -21,10 +21,10 @@ _RUNS: Final = (
 )
 
 
-def source_frames(spark: SparkSession, runs: Sequence[Run]) -> dict[str, DataFrame]:
-    """Return the frames that tables of these runs are built from."""
+def source_frames(spark: SparkSession, runs: Sequence[Run], *, few: bool) -> dict[str, DataFrame]:
+    """Return the frames that tables of these runs are built from; `few`: they have few lines."""
     return {
-        "raw": raw_lines(spark, runs),
+        "raw": raw_lines(spark, runs, few=few),
         "files": files_frame(spark, runs),
         "runs": local_frame(spark, [_row(run) for run in runs], _RUNS),
         "manifest_gaps": local_frame(

@@ -58,8 +58,12 @@ class Table:
     inputs: Sequence[str]
     schema: str  # DDL, with `run` in front
     build: Callable[[Frames], DataFrame]
-    # Gets the written rows; returns rows that replace them, or None to keep them.
-    finalize: Callable[[Frames, DataFrame], DataFrame | None] | None = None
+    # False: the table is a view, so its query becomes part of its readers' queries. The first is
+    # for tables on the disk, the second for tables of small evidence that are only kept in memory.
+    is_stored: bool = True
+    is_kept_in_memory: bool = True
+    # A column: on the disk, the rows of each of its values are in a folder of their own.
+    divided_by: str | None = None
     # False if a run with this manifest has no rows in the table. If false for all runs, no query
     # is executed.
     concerns: Callable[[Manifest], bool] = _always

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from bridgehead.schema_version import SCHEMA_VERSION
 from cluster_model.znodes.values import shortened
 from judge.terminal import printable
 from rehearse.checks import RULES, scan
@@ -17,7 +18,6 @@ from rehearse.cluster import Cluster
 from rehearse.findings import KAFKA_VERSIONS, Finding, Outcome, Rule, Severity
 from rehearse.znodes import Hidden
 
-SCHEMA_VERSION: Final = 1
 _WIDTH: Final = 80
 _PLACES_SHOWN_MAX: Final = 5
 _PLACES_IN_XML_MAX: Final = 100
@@ -119,7 +119,7 @@ class Report:
 
     def _rule_lines(self, rule: Rule, findings: Sequence[Finding]) -> Iterator[str]:
         issue = f" ({rule.issue})" if rule.issue else ""
-        yield from _wrapped(f"{rule.what} [{rule.id}]{issue}", "  ", "  ")
+        yield from _wrapped(f"{rule.what} [{rule.id}]{issue}", "  - ", "    ")
         for finding in findings[:_PLACES_SHOWN_MAX]:
             detail = f": {finding.place.detail}" if finding.place.detail else ""
             yield from _wrapped(f"{shortened(finding.place.where)}{detail}", "    ", "      ")

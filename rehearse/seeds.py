@@ -338,6 +338,12 @@ SEEDS: Final = (
         items=("config topic vanished retention.ms",),
     ),
     Seed(
+        "config_of_no_topic_odd",
+        "a topic's configs survived the topic, and lost their quotes",
+        rule="config-of-no-topic-odd",
+        put={"/config/topics/vanished": _config(retention__ms=1000)},
+    ),
+    Seed(
         "config_unreadable",
         "a topic's configs are cut off",
         rule="config-unreadable",

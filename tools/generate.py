@@ -21,6 +21,7 @@ from event_log import events, evidence
 from judge import properties, verdicts
 from judge.unjudged import UNJUDGED
 from metrics import names
+from tools.generate_benchmarks import benchmarks_page
 from tools.generate_chaos import chaos_page
 from tools.generate_control_api import control_api_page
 from tools.generate_deviations import deviations_page
@@ -400,6 +401,7 @@ class Page(NamedTuple):
 
 PAGES: Final[Mapping[str, Page]] = {
     "apis.md": Page(apis_page, ("tools/generate.py", "bridgehead/kafka_wire/apis.py")),
+    "benchmarks.md": Page(benchmarks_page, ("tools/generate_benchmarks.py", "bench/results.json")),
     "chaos.md": Page(
         chaos_page,
         ("tools/generate_chaos.py", "chaos/scenarios", "chaos/faults", "chaos/workloads"),

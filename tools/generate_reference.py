@@ -104,7 +104,11 @@ password.
 A broker accepts and returns the following configs, among others, but they have no effect:
 
 - most configs of Kerberos, KRaft, transactions, tiered storage, share groups and the consumer
-  groups of KIP-848,
+  groups of KIP-848; while a broker migrates to KRaft
+  ([`zookeeper.metadata.migration.enable`](kafka/migration.md)), it reads
+  `controller.quorum.voters`, `controller.listener.names`, `broker.heartbeat.interval.ms`,
+  `broker.session.timeout.ms`, `sasl.mechanism.controller.protocol` and the security of that
+  listener,
 - metrics reporters, and `client.quota.callback.class`,
 - numbers of threads, buffer sizes of sockets, and `queued.max.requests`,
 - `auto.leader.rebalance.enable` and `leader.imbalance.*`: preferred leaders are elected only on

@@ -16,14 +16,16 @@ from typing import Any, Final
 from mkdocs.structure.files import File
 
 ROOT: Final = Path(__file__).parents[1]
-OUTSIDE: Final = (
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "SECURITY.md",
-    "examples/README.md",
-    "examples/not_controller.md",
-)
+# The site would list no README among the pages of its section.
+OUTSIDE: Final = {
+    "ARCHITECTURE.md": "project/ARCHITECTURE.md",
+    "CONTRIBUTING.md": "project/CONTRIBUTING.md",
+    "CHANGELOG.md": "project/CHANGELOG.md",
+    "SECURITY.md": "project/SECURITY.md",
+    "examples/README.md": "project/examples/projects.md",
+    "examples/not_controller.md": "project/examples/not_controller.md",
+}
+"""The site's name of each page from outside of `docs/`."""
 _SECTIONS: Final = {"How Kafka behaves": "kafka", "Decisions": "adr"}
 _PYTHON_PAGE: Final = "reference/python.md"
 _LINK: Final = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
@@ -46,9 +48,9 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Any, *, config: Any) -> Any:
     """Add the pages from outside `docs/`, and the page that mkdocstrings fills."""
-    for name in OUTSIDE:
+    for name, uri in OUTSIDE.items():
         text = (ROOT / name).read_text(encoding="utf-8")
-        files.append(File.generated(config, f"project/{name}", content=text))
+        files.append(File.generated(config, uri, content=text))
     files.append(File.generated(config, _PYTHON_PAGE, content=_python_page()))
     return files
 
@@ -58,7 +60,7 @@ def on_page_markdown(markdown: str, *, page: Any, files: Any, **_: Any) -> str:
     here = page.file.src_uri
     if here == _PYTHON_PAGE:
         return markdown
-    source = here.removeprefix("project/") if here.startswith("project/") else f"docs/{here}"
+    source = next((name for name, uri in OUTSIDE.items() if uri == here), f"docs/{here}")
     pages = {file.src_uri for file in files}
 
     def rewritten(link: re.Match[str]) -> str:
@@ -80,7 +82,7 @@ def page_of(source: str, path: str) -> str:
     """Return the site's name of a file, which a page of the repository names by a relative path."""
     named = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     if named in OUTSIDE:
-        return f"project/{named}"
+        return OUTSIDE[named]
     if named == "README.md":
         return "index.md"
     if named in _SECTIONS.values() or named.removeprefix("docs/") in _SECTIONS.values():

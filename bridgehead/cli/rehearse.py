@@ -1,4 +1,4 @@
-"""`bridgehead rehearse scan`: what a migration from ZooKeeper to KRaft would do with metadata."""
+"""`bridgehead rehearse`: a migration from ZooKeeper to KRaft, before it is real."""
 
 from __future__ import annotations
 
@@ -122,3 +122,143 @@ def scan(
         *files,
         *(["--json"] if json_output else []),
     )
+
+
+class Phase(StrEnum):
+    """The phases of a migration at which a rehearsal can end, with Kafka's names."""
+
+    HYBRID = "hybrid"
+    DUAL_WRITE = "dual-write"
+    FINALIZE = "finalize"
+
+
+class Trap(StrEnum):
+    """What a rollback can forget."""
+
+    EPOCHS = "epochs"
+    CONTROLLER = "controller"
+    MIGRATION = "migration"
+
+
+PatienceOption = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS",
+        min=5,
+        help="A controller that waits longer for the same waits for ever.",
+    ),
+]
+
+
+UntilOption = Annotated[
+    Phase,
+    typer.Option(
+        help="hybrid: KRaft's controller, brokers in ZooKeeper mode. dual-write: the brokers are "
+        "real Kafka brokers in KRaft mode. finalize: without ZooKeeper."
+    ),
+]
+BrokersOption = Annotated[
+    str, typer.Option(metavar="ID,...", help="The brokers; default: those that are registered.")
+]
+LevelOption = Annotated[
+    str, typer.Option(metavar="VERSION", help="The brokers' inter.broker.protocol.version.")
+]
+ControllersOption = Annotated[int, typer.Option(metavar="N", help="1 or 3 controllers.")]
+LoadOption = Annotated[
+    bool, typer.Option("--load", help="Send admin writes in every phase, and judge them.")
+]
+FaultOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PHASE:FAULT", help="Such as hybrid:kill-controller; can be repeated."),
+]
+KeepMigrationOption = Annotated[
+    bool, typer.Option("--keep-migration-znode", help="Show what a leftover /migration does.")
+]
+DropMigrationOption = Annotated[
+    bool, typer.Option("--drop-migration-znode", help="Leave /migration out of the copy.")
+]
+HoldControllerOption = Annotated[
+    bool,
+    typer.Option(
+        "--hold-controller", help="No ZooKeeper controller changes the copy before Kafka does."
+    ),
+]
+OutOption = Annotated[
+    Path, typer.Option(metavar="DIR", help="The folder for the rehearsal and its report.")
+]
+
+
+@app.command()
+def run(
+    *,
+    zookeeper: ZooKeeperOption = None,
+    snapshot: SnapshotOption = None,
+    dump: DumpOption = None,
+    chroot: ChrootOption = None,
+    transaction_logs: TransactionLogsOption = None,
+    key: KeyOption = None,
+    server_properties: ServerPropertiesOption = None,
+    kafka: KafkaOption = KafkaVersion.V3_9_1,
+    until: UntilOption = Phase.HYBRID,
+    brokers: BrokersOption = "",
+    level: LevelOption = "",
+    controllers: ControllersOption = 1,
+    load: LoadOption = False,
+    fault: FaultOption = None,
+    keep_migration_znode: KeepMigrationOption = False,
+    drop_migration_znode: DropMigrationOption = False,
+    hold_controller: HoldControllerOption = False,
+    patience: PatienceOption = 60.0,
+    out: OutOption = Path(".rehearsal"),
+) -> None:
+    """Migrate a copy of the metadata with a real KRaft controller.
+
+    The source is only read. Our nodes take the place of the brokers, on loopback. Needs Java 17 and
+    `make kafka-jars`. Exit code 0: everything was kept. 1: something is lost or unexplained, or the
+    migration did not complete. 4: it cannot be rehearsed here.
+    """
+    run_module(
+        "rehearse.run",
+        *source_arguments(zookeeper, snapshot, dump),
+        *optional_arguments(
+            chroot=chroot, transaction_logs=transaction_logs, key=key, kafka=kafka, until=until,
+            brokers=brokers, level=level, controllers=controllers, patience=patience, out=out,
+        ),
+        *(f"--server-properties={file}" for file in server_properties or ()),
+        *(f"--fault={text}" for text in fault or ()),
+        *_flags(
+            load=load,
+            keep_migration_znode=keep_migration_znode,
+            drop_migration_znode=drop_migration_znode,
+            hold_controller=hold_controller,
+        ),
+    )  # fmt: skip
+
+
+@app.command()
+def rollback(
+    run: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of `rehearse run --out`.")],
+    *,
+    again: Annotated[
+        bool, typer.Option("--again", help="Migrate once more after the rollback.")
+    ] = False,
+    trap: Annotated[
+        Trap | None, typer.Option(help="Leave out a step, and show what follows.")
+    ] = None,
+    patience: PatienceOption = 60.0,
+) -> None:
+    """Go back to ZooKeeper from where `rehearse run` ended: hybrid or dual-write.
+
+    Exit code 0: everything is as before the migration. 1: something is not, or no broker could
+    become controller.
+    """
+    run_module(
+        "rehearse.rollback",
+        str(run),
+        *optional_arguments(trap=trap, patience=patience),
+        *_flags(again=again),
+    )
+
+
+def _flags(**options: bool) -> list[str]:
+    return [f"--{name.replace('_', '-')}" for name, is_set in options.items() if is_set]

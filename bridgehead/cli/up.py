@@ -21,7 +21,6 @@ from bridgehead.cli.options import (
 
 if TYPE_CHECKING:
     from bridgehead.cluster.settings import ClusterSettings
-    from bridgehead.ui.processes import Page
 
 BrokersOption = Annotated[
     int | None,
@@ -169,19 +168,18 @@ def up(
 
     The cluster is ready when every broker answers Metadata with all brokers and the controller.
     """
-    from bridgehead.cluster.cluster_file import load_settings
+    from bridgehead.cluster.cluster_file import load_settings, migration_overrides
     from bridgehead.cluster.up_environment import broker_properties, cluster_document, control_at
 
     _check_detach(detach, ui=ui, until_eof=until_eof)
     settings = load_settings(
         data_dir,
         config=config,
-        overrides=override or (),
+        overrides=(*migration_overrides(migrate), *(override or ())),
         brokers=brokers,
         base_port=base_port,
         ports_auto=ports == "auto",
         controller=controller,
-        migrate=migrate,
         zookeeper=zookeeper,
         allow_remote_plaintext=allow_remote_plaintext,
         seal_key=seal_key,
@@ -195,12 +193,8 @@ def up(
         advertised=advertised,
     )
     _check_properties(settings, strict=strict)
-    from bridgehead.ui.processes import Page
-
-    with Page(data_dir if ui else None) as page:
-        _start(
-            settings, data_dir, page, detach=detach, until_eof=until_eof, json_output=json_output
-        )
+    flags = {"detach": detach, "until_eof": until_eof, "ui": ui, "json_output": json_output}
+    _start(settings, data_dir, **flags)
 
 
 def _check_detach(detach: bool, *, ui: bool, until_eof: bool) -> None:
@@ -228,10 +222,10 @@ def _check_properties(settings: ClusterSettings, *, strict: bool) -> None:
 def _start(
     settings: ClusterSettings,
     data_dir: Path,
-    page: Page,
     *,
     detach: bool,
     until_eof: bool,
+    ui: bool,
     json_output: bool,
 ) -> None:
     say_on_stderr(f"Starting {settings.brokers} brokers in {data_dir.resolve()} ...")
@@ -242,17 +236,19 @@ def _start(
         _show(document, data_dir, json_output=json_output, detached=True)
         return
     from bridgehead.cluster.supervisor import supervise
+    from bridgehead.ui.processes import Page
 
     def on_ready(document: dict[str, Any]) -> None:
         _show(document, data_dir, json_output=json_output, detached=False)
         page.start(say_on_stderr)
 
-    supervise(
-        settings,
-        announce=say_on_stderr,
-        on_ready=on_ready,
-        parent_pipe=sys.stdin.fileno() if until_eof else None,
-    )
+    with Page(data_dir if ui else None) as page:
+        supervise(
+            settings,
+            announce=say_on_stderr,
+            on_ready=on_ready,
+            parent_pipe=sys.stdin.fileno() if until_eof else None,
+        )
     say_on_stderr("Stopped.")
 
 

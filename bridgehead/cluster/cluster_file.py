@@ -42,11 +42,6 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 _FILE_BYTES_MAX: Final = 4 << 20
 _MERGED_MAX: Final = 10_000  # keys of one mapping
 _PROBLEMS_SHOWN: Final = 10
-# Kafka's properties of a broker that migrates from ZooKeeper to KRaft.
-_MIGRATES: Final = {
-    "zookeeper.metadata.migration.enable": "true",
-    "controller.listener.names": "CONTROLLER",
-}
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
@@ -169,7 +164,6 @@ def load_settings(
     base_port: int | None = None,
     ports_auto: bool = False,
     controller: int | None = None,
-    migrate: str | None = None,
     zookeeper: str | None = None,
     allow_remote_plaintext: bool = False,
     seal_key: Path | None = None,
@@ -184,7 +178,6 @@ def load_settings(
 ) -> ClusterSettings:
     """Return the settings of the command line, the environment and the `--config` file.
 
-    `migrate` has the KRaft controllers that migrate the metadata, as in controller.quorum.voters.
     `document` is YAML in the form of the file, and takes precedence over it. `environment` has the
     properties of variables: they take precedence over both. `advertised` is `late`, or one
     `host:port` for each broker.
@@ -198,8 +191,6 @@ def load_settings(
     shared, per_node = parse_overrides(overrides)
     if allow_remote_plaintext:
         shared["bridgehead.allow.remote.plaintext"] = "true"
-    if migrate is not None:
-        shared = {**_MIGRATES, "controller.quorum.voters": migrate, **shared}
     properties = file.merge_into({**file.properties, **(environment or {}), **shared})
     connect = _used(zookeeper or file.zookeeper.connect, adopt=adopt, read_only=read_only)
     settings = ClusterSettings(
@@ -224,6 +215,20 @@ def load_settings(
     )
     check_settings(settings)
     return settings
+
+
+def migration_overrides(voters: str | None) -> tuple[str, ...]:
+    """Return overrides for brokers that migrate to these KRaft controllers; none if it is None.
+
+    `voters` is as in controller.quorum.voters.
+    """
+    if voters is None:
+        return ()
+    return (
+        "zookeeper.metadata.migration.enable=true",
+        "controller.listener.names=CONTROLLER",
+        f"controller.quorum.voters={voters}",
+    )
 
 
 def _load_file(config: Path | None, document: str) -> ClusterFile:

@@ -11,6 +11,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Set
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -234,10 +235,7 @@ async def _node_start(cluster: RunningCluster, message: Message) -> Message:
 
 
 async def _upgrade(cluster: RunningCluster, _: Message) -> Message:
-    async def restart(broker: int, properties: Mapping[str, str]) -> Message:
-        return await _node_restart(cluster, broker, properties)
-
-    return await upgrade_next(await _status(cluster, {}), restart)
+    return await upgrade_next(await _status(cluster, {}), partial(_node_restart, cluster))
 
 
 async def _node_restart(

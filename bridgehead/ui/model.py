@@ -117,10 +117,10 @@ def detail(reader: RunReader, captions: Captions, position: int) -> dict[str, An
     return {"position": position, "caption": captions.of(position, event), "event": event}
 
 
-def operations(reader: RunReader, since: int) -> Iterator[list[Any]]:
+def operations(reader: RunReader, since: int, until: int | None = None) -> Iterator[list[Any]]:
     """Yield `[position, zxid, [[kind, path, data], ...]]` of each transaction that wrote znodes."""
     rows = reader.collector.rows
-    for position in range(max(since, rows.base), len(rows)):
+    for position in range(max(since, rows.base), len(rows) if until is None else until):
         if rows.value("kind", position) != _TRANSACTION or rows.value("flags", position) & FAILED:
             continue
         try:
@@ -137,11 +137,27 @@ def operations(reader: RunReader, since: int) -> Iterator[list[Any]]:
             yield [position, line["zxid"], written]
 
 
-def first_znodes(reader: RunReader) -> list[list[Any]]:
-    """Return `[path, data]` of every znode that existed before the run."""
+def drop(reader: RunReader, count: int) -> None:
+    """Drop the first rows; what they wrote becomes the state before the first row."""
+    rows = reader.collector.rows
+    znodes = dict(first_znodes(reader))
+    for _, _, written in operations(reader, 0, rows.base + count):
+        for kind, path, data in written:
+            if kind == "delete":
+                znodes.pop(path, None)
+            else:
+                znodes[path] = data
+    reader.znodes = znodes
+    rows.drop(count)
+
+
+def first_znodes(reader: RunReader) -> list[tuple[str, Any]]:
+    """Return path and data of every znode before the first row."""
+    if reader.znodes is not None:
+        return list(reader.znodes.items())
     try:
         data = (reader.run / "zookeeper" / "first.jsonl").read_bytes()
     except OSError:
         return []
     znodes = (orjson.loads(line) for line in data.splitlines() if line)
-    return [[z["path"], z["data"]] for z in znodes if not z["path"].startswith(_HIDDEN)]
+    return [(z["path"], z["data"]) for z in znodes if not z["path"].startswith(_HIDDEN)]

@@ -88,6 +88,7 @@ class RunReader:
     commits: Path | None = None  # decoded transactions of a run that is not sealed
     log_folders: Sequence[str] = ()  # of ZooKeeper's members; by default run.json has them
     resources: list[TransactionFollower] = field(default_factory=list)
+    znodes: dict[str, Any] | None = None  # before the first row; None: no row was dropped
     _known: set[Path] = field(default_factory=set)
 
     @classmethod
@@ -125,7 +126,7 @@ class RunReader:
             until_ms = min((collector.last_ms(other) for other in streams), default=math.inf)
             if not collector.has_one_clock or until_ms == -math.inf or not streams:
                 continue
-            if not released_at or done - released_at >= _RELEASED_AFTER_BYTES:
+            if not len(collector.rows) or done - released_at >= _RELEASED_AFTER_BYTES:
                 released_at = done
                 collector.release(until_ms - _MARGIN_MS)
                 yield done / total
@@ -161,7 +162,8 @@ class RunReader:
         if self.log_folders or description(self.run).get("log_folders"):
             follower = TransactionFollower(self.run, self.log_folders, once=once)
             self.resources.append(follower)
-            self.commits = follower.path
+            if not follower.has_failed:
+                self.commits = follower.path
 
     def close(self) -> None:
         """Remove the files that the reader made."""
@@ -228,6 +230,11 @@ class TransactionFollower:
         deadline = time.monotonic() + _CATCH_UP_S
         while not self._has_caught_up() and time.monotonic() < deadline:
             time.sleep(_POLL_S)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the logs cannot be decoded: then no transaction is known."""
+        return self._process.poll() not in (None, 0)
 
     def _has_caught_up(self) -> bool:
         """Return whether the file has the transactions from before this process started."""

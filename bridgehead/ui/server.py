@@ -115,6 +115,7 @@ def build_app(served: Served) -> Starlette:
         Route("/details.json", pages.details),
         Route("/operations.json", pages.operations),
         Route("/verdicts.json", pages.verdicts),
+        Route("/scenarios.json", pages.scenarios),
         Route("/stream", pages.stream),
         Route("/actions", pages.act, methods=["POST"]),
         Route("/{name}", pages.file),
@@ -203,20 +204,26 @@ class _Pages:
     async def about(self, _: Request) -> Response:
         """Return what the page must know first."""
         served, scenarios = self._served, self._served.scenarios
-        if scenarios is not None and self._scenario_names is None:
-            self._scenario_names = await asyncio.to_thread(scenario_names)
         return _json(
             {
                 **model.about(served.reader),
                 "live": served.live,
+                "rowsMax": served.rows_max if served.live else None,
                 "folder": served.shown_run,
                 "actionToken": served.action_token if served.may_act else None,
                 "dataDir": str(served.data_dir) if served.data_dir else None,
                 "actions": actions.described() if served.may_act else [],
-                "scenarios": self._scenario_names or [],
                 "scenariosDir": str(scenarios.folder) if scenarios is not None else None,
             }
         )
+
+    async def scenarios(self, _: Request) -> Response:
+        """Return the names of the scenarios that a button can run."""
+        if self._served.scenarios is None:
+            return _plain(403, "This page may not act.")
+        if self._scenario_names is None:
+            self._scenario_names = await asyncio.to_thread(scenario_names)
+        return _json(self._scenario_names)
 
     async def rows(self, _: Request) -> Response:
         """Return the first rows; the stream has the others."""
@@ -236,11 +243,13 @@ class _Pages:
         return _json(shown)
 
     async def operations(self, request: Request) -> Response:
-        """Return what transactions wrote."""
+        """Return what transactions wrote since a position, or all if it is before the rows."""
         reader, since = self._served.reader, _number(request, "since")
         async with self._served.news:
+            is_all = since <= reader.collector.rows.base
+            first = model.first_znodes(reader) if is_all else None
             written = await asyncio.to_thread(lambda: list(model.operations(reader, since)))
-        return _json({"first": model.first_znodes(reader), "operations": written})
+        return _json({"first": first, "operations": written})
 
     async def verdicts(self, _: Request) -> Response:
         """Return the judge's verdicts; of a recorded run, when its rows have been read."""
@@ -346,7 +355,8 @@ async def _follow(served: Served) -> None:
             collector.release(until)
             excess = len(collector.rows) - collector.rows.base - served.rows_max
             if excess > 0:
-                collector.rows.drop(max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4)))
+                count = max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4))
+                await asyncio.to_thread(model.drop, served.reader, count)
             served.ended = ended
             served.news.notify_all()
         await asyncio.sleep(_POLL_S)

@@ -59,6 +59,7 @@ class _Message(NamedTuple):
     request: ClientRequest
     body: bytes
     principal: bytes
+    redirected: Callable[[], None]
 
 
 class ForwardingManager:
@@ -114,11 +115,17 @@ class ForwardingManager:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def forward(self, request: ClientRequest, body: bytes) -> Forwarded:
+    async def forward(
+        self,
+        request: ClientRequest,
+        body: bytes,
+        redirected: Callable[[], None] = lambda: None,
+    ) -> Forwarded:
         """Send one request, with resends, until it is answered or `request.timeout.ms` passes.
 
         `body` is the client's body, or the part of it that this broker does not answer itself
-        (docs/kafka/forwarding.md#forwardable-apis).
+        (docs/kafka/forwarding.md#forwardable-apis). `redirected` is called when the request is
+        first sent to another node.
 
         Raises:
             Exception: a custom principal serde failed; it may raise anything.
@@ -127,12 +134,12 @@ class ForwardingManager:
         self._unfinished[identity.sequence] = None
         try:
             principal = self._serde.serialize(request.client.principal)
-            return await self._attempts(_Message(identity, request, body, principal))
+            return await self._attempts(_Message(identity, request, body, principal, redirected))
         finally:
             del self._unfinished[identity.sequence]
 
     def _envelope(self, message: _Message, attempt: int, left_s: float) -> Envelope:
-        identity, request, body, principal = message
+        identity, request, body, principal, _ = message
         client = request.client
         return Envelope(
             identity=identity,
@@ -164,6 +171,7 @@ class ForwardingManager:
                 sent_s = self._now_s()
                 queued_ms = (sent_s - arrived_s) * 1000
                 self._redirected()
+                message.redirected()
             reply = await self._attempt(message, attempt, target, deadline_s)
             now_s = self._now_s()
             if reply is None:

@@ -86,7 +86,8 @@ class MetadataCache:
         self.controller_is_kraft = False
         self.controller_epoch = 0
         self.zxid = 0
-        # The topics that the last update changed; None after a full image.
+        # The topics that the last update changed; None after a full image of our controllers. A
+        # KRaft controller names the replicas that it does not know in another request.
         self.changed: frozenset[str] | None = None
 
     def apply(self, update: MetadataUpdate) -> bool:
@@ -106,7 +107,12 @@ class MetadataCache:
         _merge(target, message)
         changed = frozenset(state.topic_name for state in message.topic_states)
         if update.complete:
-            self.changed = changed if self._arriving is None else None
+            if self._arriving is None:
+                self.changed = changed
+            elif message.is_kraft_controller:
+                self.changed = _differing(self._content, target)
+            else:
+                self.changed = None
             self._content, self._arriving = target, None
             self.controller_epoch = update.controller_epoch
             self.controller_id = update.controller_id
@@ -231,6 +237,12 @@ def _merge(content: _Content, message: UpdateMetadataRequest) -> None:
             content.names[topic.topic_id] = name
         elif content.topics.pop(name, None) is not None:
             content.names.pop(state.topic_id, None)
+
+
+def _differing(before: _Content, after: _Content) -> frozenset[str]:
+    """Return the topics that are not the same in both."""
+    names = before.topics.keys() | after.topics.keys()
+    return frozenset(n for n in names if before.topics.get(n) != after.topics.get(n))
 
 
 def _shared(lists: dict[Replicas, Replicas], brokers: Sequence[int]) -> Replicas:

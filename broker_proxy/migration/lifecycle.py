@@ -46,8 +46,8 @@ _REGISTERS_AGAIN: Final = frozenset(
 )
 # What to do after an error of BrokerRegistration or BrokerHeartbeat.
 _REMEDIES: Final[Mapping[ErrorCode, str]] = {
-    ErrorCode.UNSUPPORTED_VERSION: "set inter.broker.protocol.version={level} of this broker and "
-    "the metadata.version of the controller to the same level",
+    ErrorCode.UNSUPPORTED_VERSION: "it has inter.broker.protocol.version={level}; set it to the "
+    "metadata.version of the controller",
     ErrorCode.INCONSISTENT_CLUSTER_ID: "format the controller's storage with the cluster id of "
     "ZooKeeper, {cluster_id}",
     ErrorCode.INVALID_REGISTRATION: "let inter.broker.listener.name of the controller name a "
@@ -137,8 +137,12 @@ class BrokerLifecycle:
         self._task = asyncio.create_task(self._run(identity), name="lifecycle at the controller")
 
     async def leave(self, timeout_s: float) -> bool:
-        """Ask the controller for other leaders; return whether it permitted the stop in time."""
-        if self._task is None or self._task.done() or self.epoch == UNREGISTERED:
+        """Ask the controller for other leaders; return whether it permitted the stop in time.
+
+        If the controller does not answer as it should, there is nothing to wait for.
+        """
+        is_registered = self.epoch != UNREGISTERED and self.problem is None
+        if self._task is None or self._task.done() or not is_registered:
             return False
         self._wants_shutdown = True
         self._woken.set()
@@ -148,7 +152,7 @@ class BrokerLifecycle:
         except TimeoutError:
             _log.warning("the controller has not permitted the stop in %.0f s", timeout_s)
             return False
-        return True
+        return self.problem is None
 
     async def stop(self) -> None:
         """Send nothing more. The controller fences this broker when its session ends."""
@@ -269,6 +273,8 @@ class BrokerLifecycle:
         if problem != self.problem:
             _log.warning("%s", problem)
         self.problem = problem
+        if self._wants_shutdown:
+            self._may_stop.set()
         return self._next_pause_s()
 
     def _succeeded(self) -> None:

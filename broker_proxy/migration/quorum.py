@@ -137,10 +137,15 @@ class QuorumConnection:
             self.close()
         voter = self._voter = self._quorum.current
         try:
-            if self._peer is None:
+            peer = self._peer
+            if peer is None:
                 left_s = max(ends_s - loop.time(), 0)
-                self._peer = await self._connect(voter.address, self._security, left_s)
-            response = await self._peer.request(key, message, max(ends_s - loop.time(), 0))
+                peer = await self._connect(voter.address, self._security, left_s)
+                if self._voter is not voter:  # Another voter became active meanwhile.
+                    peer.close()
+                    raise NoActiveControllerError(f"{voter} is no longer the active controller")
+                self._peer = peer
+            response = await peer.request(key, message, max(ends_s - loop.time(), 0))
         except AdminError as error:
             self.close()
             self._quorum.is_not_active(voter)

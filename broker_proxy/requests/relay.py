@@ -49,7 +49,9 @@ class Relay:
         if redirecting:
             self._metrics.forwarding_began(connection_id)
         try:
-            forwarded = await self._forwarding.forward(request, body)
+            forwarded = await self._forwarding.forward(
+                request, body, self._metrics.client_request_redirected
+            )
         finally:
             if redirecting:
                 self._metrics.forwarding_ended(connection_id)

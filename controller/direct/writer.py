@@ -9,18 +9,23 @@ conflict the request is decided again, so no update is lost.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.slices import in_thread, sliced
 from cluster_model.acls.authorization import BindAuthorize
 from cluster_model.acls.bindings import AclSet
+from cluster_model.direct_writes import CONFIG_WRITES
 from cluster_model.image import MetadataImage
 from cluster_model.session_state import ConnectionLostError
+from cluster_model.znodes.layout import ControllerZnode
 from cluster_model.znodes.operations import Operation
+from cluster_model.znodes.values import ZnodeContentError
 from controller.apis.base import Decision, Results
 from controller.direct.reading import read_image
 from controller.loop.multis import TOO_LARGE, fits_in_multi
@@ -32,13 +37,15 @@ from controller.store.outcomes import RequestOutcomes, encode_outcomes
 from controller.store.plan import plan_operations
 from controller.store.port import ContentConflictError, UnknownOutcomeError
 from event_log.writer import EventLog
-from zookeeper_client.wire import Read, ReadResult
+from zookeeper_client.wire import Read, ReadData, ReadResult, ZnodeData
 
 _log = logging.getLogger(__name__)
 # After this many conflicts of a request, a conflicting element gets its API's conflict error.
 _CONFLICTS_MAX: Final = 50
 _RETRY_S: Final = 0.1
 _NO_EPOCH: Final = 0  # a direct write has no controller epoch
+_OF_KRAFT: Final = CONFIG_WRITES | {ApiKey.ALTER_CLIENT_QUOTAS}
+_KRAFT_IS_ACTIVE: Final = "Cannot set entity configs directly when there is a KRaft controller."
 
 
 class Session(Protocol):
@@ -85,7 +92,8 @@ class DirectWriter:
         """Return the response message, and the zxid of the last write.
 
         Raises:
-            ApiError: REQUEST_TIMED_OUT; elements may have been written.
+            ApiError: REQUEST_TIMED_OUT; elements may have been written. STALE_CONTROLLER_EPOCH: a
+                KRaft controller owns the configs.
         """
         try:
             async with asyncio.timeout(pending.deadline_s - self._services.now_s()):
@@ -112,6 +120,7 @@ class DirectWriter:
 
         while True:
             try:
+                await self._check_controller(pending)
                 image = await read_image(
                     self._session.read, pending, all_of_it=services.policies is not None
                 )
@@ -122,6 +131,20 @@ class DirectWriter:
             except ConnectionLostError as lost:
                 _log.warning("%s waits for ZooKeeper: %s", pending.request_id, lost)
                 await asyncio.sleep(_RETRY_S)
+
+    async def _check_controller(self, pending: PendingRequest) -> None:
+        """Raise ApiError if the request would change configs that a KRaft controller owns.
+
+        Kafka makes the same check, and only for configs and quotas. A broker below the bridge
+        release cannot forward them to KRaft, so the change would be lost.
+        """
+        if pending.header.api_key in _OF_KRAFT:
+            (znode,) = await self._session.read([ReadData(ControllerZnode.path)])
+            is_krafts = False
+            with contextlib.suppress(ZnodeContentError):  # nobody's, so not KRaft's
+                is_krafts = isinstance(znode, ZnodeData) and ControllerZnode.is_krafts(znode.data)
+            if is_krafts:
+                raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, _KRAFT_IS_ACTIVE)
 
     async def _write(
         self, pending: PendingRequest, decision: Decision, image: MetadataImage

@@ -52,6 +52,7 @@ _TOPICS_PER_STEP: Final = 50
 # Without these paths ZooKeeper has lost metadata. A controller without topics would make brokers
 # delete their logs.
 ESSENTIAL_PATHS: Final = ("/brokers/ids", "/brokers/topics", OutcomeZnode.parent)
+_FLOORS: Final = "/bridgehead/floors"
 # The paths of change notifications, without their numbers.
 NOTIFICATION_PREFIXES: Final = (
     ConfigChangeZnode.prefix,
@@ -106,18 +107,9 @@ async def load(
         ZnodeContentError: an essential path is missing.
     """
     invalid: list[str] = []
-    essential = await read([ReadChildren(path) for path in ESSENTIAL_PATHS])
-    check_essential(dict(zip(ESSENTIAL_PATHS, essential, strict=True)))
-    names = await _children(
-        read,
-        (
-            "/brokers/topics",
-            DeletionMarkerZnode.parent,
-            "/bridgehead/outcomes",
-            "/bridgehead/floors",
-        ),
-    )
-    topic_names, markers, commits, floors = names
+    await _require_essential(read)
+    folders = ("/brokers/topics", DeletionMarkerZnode.parent, OutcomeZnode.parent, _FLOORS)
+    topic_names, markers, commits, floors = await _children(read, folders)
     feature, block = await _data(read, ["/feature", ProducerIdBlockZnode.path])
     brokers = await load_brokers(read, invalid)
     stored_configs = await read_configs(read, CONFIG_TYPES)
@@ -158,6 +150,11 @@ async def load(
         (*invalid, *stored_configs.invalid, *stored_acls.invalid, *stored_tokens.invalid),
         states_are_read=known_states is None,
     )
+
+
+async def _require_essential(read: ReadMany) -> None:
+    essential = await read([ReadChildren(path) for path in ESSENTIAL_PATHS])
+    check_essential(dict(zip(ESSENTIAL_PATHS, essential, strict=True)))
 
 
 def check_essential(znodes: Mapping[str, object | None]) -> None:

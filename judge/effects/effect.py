@@ -21,6 +21,8 @@ class Effect:
     """The faults that must have this effect: the field `action` of `fault_injected`."""
     check: Callable[[History, Event, Event | None], bool]
     """The arguments are the history, `fault_injected`, and `fault_healed` (None: not healed)."""
+    reads: tuple[str, ...] = ()
+    """The silver tables that the query reads, except `sessions` and `commits`."""
     sql: str
     """A query of the keys (run, node, boot, seq) of the faults that had the effect.
 

@@ -24,9 +24,9 @@ def _broke_off(history: History, fault: Event, healed: Event | None) -> bool:
 
 _SQL_OF_BROKE_OFF: Final = """
   SELECT /*+ BROADCAST(f) */ f.run, f.node, f.boot, f.seq
-  FROM $faults f JOIN events e ON e.run = f.run AND e.node != f.target
+  FROM $faults f JOIN forward_replied e ON e.run = f.run AND e.node != f.target
     AND e.mono_ns > f.mono_ns AND e.mono_ns < f.healed_ns
-  WHERE e.kind = 'forward_replied' AND e.error IS NULL"""
+  WHERE e.error IS NULL"""
 
 
 def _attempt(event: Event) -> tuple[Any, ...]:
@@ -50,9 +50,9 @@ def _were_slow(history: History, fault: Event, healed: Event | None) -> bool:
 _SQL_OF_SLOW: Final = f"""
   SELECT /*+ BROADCAST(f) */ f.run, f.node, f.boot, f.seq
   FROM $faults f
-  JOIN events s ON s.run = f.run AND s.kind = 'forward_sent' AND s.node != f.target
+  JOIN forward_sent s ON s.run = f.run AND s.node != f.target
     AND s.mono_ns > f.mono_ns AND s.mono_ns < f.healed_ns - {SLOW_NS_MIN}
-  LEFT JOIN events a ON a.run = s.run AND a.kind = 'forward_replied' AND a.node = s.node
+  LEFT JOIN forward_replied a ON a.run = s.run AND a.node = s.node
     AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
     AND a.mono_ns <= s.mono_ns + {SLOW_NS_MIN}
   WHERE a.run IS NULL"""
@@ -83,9 +83,9 @@ def _broke_off_late(history: History, fault: Event, healed: Event | None) -> boo
 _SQL_OF_BROKE_OFF_LATE: Final = f"""
   SELECT /*+ BROADCAST(f) */ f.run, f.node, f.boot, f.seq
   FROM $faults f
-  JOIN events s ON s.run = f.run AND s.kind = 'forward_sent' AND s.node != f.target
+  JOIN forward_sent s ON s.run = f.run AND s.node != f.target
     AND s.mono_ns < f.healed_ns
-  JOIN events a ON a.run = s.run AND a.kind = 'forward_replied' AND a.node = s.node
+  JOIN forward_replied a ON a.run = s.run AND a.node = s.node
     AND a.boot = s.boot AND a.request_id = s.request_id AND a.attempt = s.attempt
     AND a.error IS NULL
     AND a.mono_ns >= f.healed_ns AND a.mono_ns < f.healed_ns + {LATE_NS_MAX}"""
@@ -102,18 +102,21 @@ EFFECTS: Final[tuple[Effect, ...]] = (
         name="envelopes_were_held",
         actions=("cut_from_peers", "cut_requests", "cut_replies", "reset_peers"),
         check=_were_held,
+        reads=("forward_sent", "forward_replied"),
         sql=f"{_SQL_OF_BROKE_OFF} UNION ALL {_SQL_OF_BROKE_OFF_LATE} UNION ALL {_SQL_OF_SLOW}",
     ),
     Effect(
         name="envelopes_broke_off",
         actions=("corrupt_envelope",),
         check=_broke_off,
+        reads=("forward_replied",),
         sql=_SQL_OF_BROKE_OFF,
     ),
     Effect(
         name="envelopes_were_slow",
         actions=("slow_peers",),
         check=_were_slow,
+        reads=("forward_sent", "forward_replied"),
         sql=_SQL_OF_SLOW,
     ),
 )

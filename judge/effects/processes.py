@@ -35,9 +35,8 @@ def _sql_of_event_during_work(kind: str) -> str:
     return f"""
   SELECT f.run, f.node, f.boot, f.seq
   FROM $faults f JOIN worked w ON f.run = w.run
-  JOIN events e ON f.run = e.run AND f.target = e.node
-    AND e.mono_ns >= f.mono_ns AND e.mono_ns < w.until
-  WHERE e.kind = '{kind}'"""
+  JOIN {kind} e ON f.run = e.run AND f.target = e.node
+    AND e.mono_ns >= f.mono_ns AND e.mono_ns < w.until"""
 
 
 def _was_silent(history: History, fault: Event, healed: Event | None) -> bool:
@@ -83,16 +82,18 @@ EFFECTS: Final[tuple[Effect, ...]] = (
         name="process_was_killed",
         actions=("kill",),
         check=_was_killed,
+        reads=("node_ended",),
         sql="""
   SELECT f.run, f.node, f.boot, f.seq
-  FROM $faults f JOIN events e ON f.run = e.run AND f.target = e.ended_node
+  FROM $faults f JOIN node_ended e ON f.run = e.run AND f.target = e.ended_node
     AND e.mono_ns >= f.mono_ns
-  WHERE e.kind = 'node_ended' AND e.status < 0""",
+  WHERE e.status < 0""",
     ),
     Effect(
         name="process_stopped",
         actions=("stop",),
         check=_event_during_work("stopped"),
+        reads=("stopped",),
         sql=_sql_of_event_during_work("stopped"),
     ),
     # A deletion is not healed: `fault_healed` only shows how long the harness waited.
@@ -100,12 +101,14 @@ EFFECTS: Final[tuple[Effect, ...]] = (
         name="controller_resigned",
         actions=("delete_controller_znode", "move"),
         check=_event_during_work("resigned"),
+        reads=("resigned",),
         sql=_sql_of_event_during_work("resigned"),
     ),
     Effect(
         name="process_was_silent",
         actions=("pause", "block"),
         check=_was_silent,
+        reads=("events",),
         sql="""
   SELECT f.run, f.node, f.boot, f.seq FROM $faults f LEFT JOIN (
     SELECT /*+ BROADCAST(z) */ DISTINCT z.run, z.node, z.boot, z.seq
@@ -118,16 +121,17 @@ EFFECTS: Final[tuple[Effect, ...]] = (
         name="controller_resigned_meanwhile",
         actions=("fill_disk",),
         check=_resigned_meanwhile,
+        reads=("resigned",),
         sql="""
   SELECT /*+ BROADCAST(f) */ f.run, f.node, f.boot, f.seq
-  FROM $faults f JOIN events e ON e.run = f.run AND e.node = f.target
-    AND e.mono_ns > f.mono_ns AND e.mono_ns < f.healed_ns
-  WHERE e.kind = 'resigned'""",
+  FROM $faults f JOIN resigned e ON e.run = f.run AND e.node = f.target
+    AND e.mono_ns > f.mono_ns AND e.mono_ns < f.healed_ns""",
     ),
     Effect(
         name="clock_moved",
         actions=("move_clock",),
         check=_clock_moved,
+        reads=("events",),
         sql=f"""
   SELECT /*+ BROADCAST(f) */ f.run, f.node, f.boot, f.seq
   FROM $faults f JOIN events e ON e.run = f.run AND e.node = f.target

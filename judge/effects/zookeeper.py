@@ -117,21 +117,22 @@ EFFECTS: Final[tuple[Effect, ...]] = (
         name="commit_was_unknown",
         actions=("lose_commit",),
         check=_commit_was_unknown,
+        reads=("commit_unknown",),
         sql="""
   SELECT /*+ BROADCAST(f) */ f.run, f.node, f.boot, f.seq
-  FROM $faults f JOIN events e ON e.run = f.run AND e.node = f.target
-    AND e.mono_ns > f.mono_ns AND e.mono_ns < f.healed_ns
-  WHERE e.kind = 'commit_unknown'""",
+  FROM $faults f JOIN commit_unknown e ON e.run = f.run AND e.node = f.target
+    AND e.mono_ns > f.mono_ns AND e.mono_ns < f.healed_ns""",
     ),
     Effect(
         name="commits_were_slow",
         actions=("slow_fsync",),
         check=_commits_were_slow,
+        reads=("commit_sent", "commit_acknowledged"),
         sql=f"""
   SELECT /*+ BROADCAST(f) */ f.run, f.node, f.boot, f.seq
   FROM $faults f
-  JOIN events s ON s.run = f.run AND s.kind = 'commit_sent' AND s.mono_ns > f.mono_ns
-  JOIN events a ON a.run = s.run AND a.kind = 'commit_acknowledged' AND a.node = s.node
+  JOIN commit_sent s ON s.run = f.run AND s.mono_ns > f.mono_ns
+  JOIN commit_acknowledged a ON a.run = s.run AND a.node = s.node
     AND a.boot = s.boot AND a.number = s.number
     AND a.mono_ns < f.healed_ns AND a.mono_ns - s.mono_ns > {SLOW_NS_MIN}""",
     ),

@@ -100,13 +100,13 @@ _SAME_PARTITION: Final = (
     "a.run = b.run AND a.topic_id = b.topic_id AND a.partition_index = b.partition_index"
 )
 
-INPUTS: Final = ("silver/events", "silver/boots")
+INPUTS: Final = ("silver/records_acknowledged", "silver/log_held", "silver/boots")
 SQL: Final = f"""
 WITH held AS (
   SELECT /*+ BROADCAST(b) */ e.run, e.node, e.boot, e.seq, mono_ns, topic_id, partition_index,
     leader_epoch, start_offset, end_offset, batches, struct(e.node, e.boot) AS log
-  FROM events e JOIN boots b ON e.run = b.run AND e.node = b.node AND e.boot = b.boot
-  WHERE e.kind = 'log_held' AND b.stopped_seq IS NOT NULL),
+  FROM log_held e JOIN boots b ON e.run = b.run AND e.node = b.node AND e.boot = b.boot
+  WHERE b.stopped_seq IS NOT NULL),
 last AS (
   SELECT run, topic_id, partition_index,
     max_by(log, struct(leader_epoch, mono_ns, node, boot)) AS log
@@ -124,8 +124,8 @@ stored AS (
 acknowledged AS (
   SELECT a.run, a.node, a.boot, a.seq, a.topic, a.topic_id, a.partition_index, a.base_offset,
     a.record_count, a.crc, b.page
-  FROM events a JOIN logs b ON {_SAME_PARTITION} AND a.leader_epoch <= b.page.leader_epoch
-  WHERE a.kind = 'records_acknowledged'),
+  FROM records_acknowledged a JOIN logs b
+    ON {_SAME_PARTITION} AND a.leader_epoch <= b.page.leader_epoch),
 judged AS (
   SELECT a.*, CASE
     WHEN a.base_offset < page.start_offset THEN NULL

@@ -67,37 +67,33 @@ def _responses(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(place_of(event), rows, sentence)
 
 
-# The query groups events by request. A request has few executions and responses, so one row can
-# hold them all.
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = (
+    *("silver/execution_started", "silver/forward_replied", "silver/request_decided"),
+    "gold/requests",
+)
 SQL: Final = f"""
-WITH requests AS (
+WITH executed AS (
+  SELECT x.run, x.request_id, x.node, x.boot, x.seq, q.received AS r,
+    x.body_sha256 <> q.received.body_sha256 AS is_broken
+  FROM execution_started x JOIN requests q ON x.run = q.run AND x.request_id = q.request_id
+  WHERE x.body_sha256 IS NOT NULL AND q.received.body_sha256 IS NOT NULL),
+decided AS (
   SELECT run, request_id,
-    max_by(struct(node, boot, seq, body_sha256), struct(file, line_number))
-      FILTER (WHERE kind = 'request_received') AS r,
-    collect_set(response_sha256) FILTER (WHERE kind = 'request_decided') AS sent,
-    array_sort(collect_list(struct(node, boot, seq)) FILTER (
-      WHERE kind = 'request_decided' AND response_sha256 IS NOT NULL)) AS decisions,
-    collect_list(struct(kind, node, boot, seq, body_sha256, response_sha256)) FILTER (
-      WHERE kind = 'execution_started' AND body_sha256 IS NOT NULL
-      OR kind = 'forward_replied' AND response_sha256 IS NOT NULL) AS handled
-  FROM events
-  WHERE kind IN ('request_received', 'execution_started', 'forward_replied', 'request_decided')
-  GROUP BY run, request_id),
-each AS (
-  SELECT run, request_id, r, sent, decisions, e.*, e.kind = 'execution_started' AS is_execution
-  FROM requests LATERAL VIEW explode(handled) x AS e),
-judged AS (
-  SELECT *, CASE WHEN is_execution THEN body_sha256 <> r.body_sha256
-    ELSE NOT array_contains(sent, response_sha256) END AS is_broken
-  FROM each
-  WHERE CASE WHEN is_execution THEN r.body_sha256 IS NOT NULL ELSE size(decisions) > 0 END)
-SELECT run, CASE WHEN is_broken THEN {sql.place_of("judged")} END AS key,
-  CASE WHEN is_execution THEN array({sql.row_of("r")}, {sql.row_of("judged")})
-    ELSE array_append(transform(decisions, d -> {sql.row_of("d")}), {sql.row_of("judged")})
-    END AS rows,
-  CASE WHEN is_execution THEN concat(request_id, ': controller ', node,
-      ' executed bytes that differ from those that broker ', r.node, ' received')
-    ELSE concat(request_id, ': broker ', node, ' got bytes that no controller sent') END AS sentence
-FROM judged
+    array_sort(collect_list(struct(node, boot, seq, response_sha256))) AS decisions
+  FROM request_decided WHERE response_sha256 IS NOT NULL GROUP BY run, request_id),
+replied AS (
+  SELECT f.run, f.request_id, f.node, f.boot, f.seq, d.decisions,
+    NOT exists(d.decisions, x -> x.response_sha256 = f.response_sha256) AS is_broken
+  FROM forward_replied f JOIN decided d ON f.run = d.run AND f.request_id = d.request_id
+  WHERE f.response_sha256 IS NOT NULL)
+SELECT run, CASE WHEN is_broken THEN {sql.place_of("executed")} END AS key,
+  array({sql.row_of("r")}, {sql.row_of("executed")}) AS rows,
+  concat(request_id, ': controller ', node, ' executed bytes that differ from those that broker ',
+    r.node, ' received') AS sentence
+FROM executed
+UNION ALL
+SELECT run, CASE WHEN is_broken THEN {sql.place_of("replied")} END,
+  array_append(transform(decisions, d -> {sql.row_of("d")}), {sql.row_of("replied")}),
+  concat(request_id, ': broker ', node, ' got bytes that no controller sent')
+FROM replied
 """

@@ -128,23 +128,26 @@ _SAME_REPORT: Final = (
     f"{_SAME_PARTITION} AND a.node = b.node AND a.boot = b.boot AND a.leader_epoch = b.leader_epoch"
 )
 
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = ("silver/offsets_committed", "silver/offsets_removed", "silver/offsets_held")
 SQL: Final = f"""
 WITH entries AS (
   SELECT run, node, boot, seq, mono_ns, group_id, topic_id, partition_index, leader_epoch,
     log_offset, split(entry, ':') AS parts
-  FROM events LATERAL VIEW explode(offsets) x AS entry
-  WHERE kind IN ('offsets_committed', 'offsets_removed')),
+  FROM offsets_committed LATERAL VIEW explode(offsets) x AS entry
+  UNION ALL
+  SELECT run, node, boot, seq, mono_ns, group_id, topic_id, partition_index, leader_epoch,
+    NULL, split(entry, ':')
+  FROM offsets_removed LATERAL VIEW explode(offsets) x AS entry),
 changes AS (
   SELECT *, concat(parts[0], '-', parts[1]) AS name,
     CAST(try_element_at(parts, 3) AS BIGINT) AS committed_offset FROM entries),
 reports AS (
   SELECT run, node, boot, seq, mono_ns, topic_id, partition_index, leader_epoch
-  FROM events WHERE kind = 'offsets_held' AND is_last),
+  FROM offsets_held WHERE is_last),
 held_entries AS (
   SELECT a.run, a.node, a.boot, b.seq, a.topic_id, a.partition_index,
     explode(transform(a.offsets, entry -> split(entry, ':', 5))) AS parts
-  FROM events a JOIN reports b ON {_SAME_REPORT} WHERE a.kind = 'offsets_held'),
+  FROM offsets_held a JOIN reports b ON {_SAME_REPORT}),
 held AS (
   SELECT run, node, boot, seq, parts[4] AS group_id, concat(parts[0], '-', parts[1]) AS name,
     CAST(parts[2] AS BIGINT) AS committed_offset, CAST(parts[3] AS BIGINT) AS log_offset

@@ -57,18 +57,22 @@ def check(history: History) -> Iterator[Violation | None]:
             yield SPEC.violation(place_of(event), [row_of(event)], sentence)
 
 
-INPUTS: Final = ("silver/events",)
+_KINDS: Final = "\n  UNION ALL ".join(
+    f"SELECT run, node, boot, seq, '{kind}' AS kind, epoch FROM {kind}"
+    for kind in (*_BOUNDS, *_ACTS)
+)
+
+INPUTS: Final = tuple(f"silver/{kind}" for kind in (*_BOUNDS, *_ACTS))
 SQL: Final = f"""
-WITH relevant AS (
-  SELECT run, node, boot, seq, kind, epoch FROM events
-  WHERE kind IN {_BOUNDS} OR kind IN {_ACTS} AND epoch <> 0),
+WITH seen AS (
+  {_KINDS}),
 followed AS (
   SELECT *, last_value(CASE WHEN kind IN {_BOUNDS} THEN kind END, true)
     OVER (PARTITION BY run, node, boot, epoch ORDER BY seq) AS state
-  FROM relevant),
+  FROM seen WHERE kind IN {_BOUNDS} OR epoch <> 0),
 elected AS (
-  SELECT run, epoch, collect_set(struct(node, boot)) AS boots FROM events
-  WHERE kind = 'became_active' GROUP BY run, epoch),
+  SELECT run, epoch, collect_set(struct(node, boot)) AS boots FROM became_active
+  GROUP BY run, epoch),
 acts AS (
   SELECT /*+ BROADCAST(e) */ f.*, coalesce(f.state <> 'resigned', false)
     AND coalesce(array_contains(e.boots, struct(f.node, f.boot)), true) AS is_active

@@ -55,12 +55,12 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(term.zxid, [zxid_row(term.zxid)], sentence)
 
 
-INPUTS: Final = ("silver/events", "silver/terms", "runs")
+INPUTS: Final = ("silver/fault_injected", "silver/resigned", "silver/terms", "runs")
 SQL: Final = f"""
 WITH causes AS (
-  SELECT run, count_if(kind = 'fault_injected') AS faults,
-    count_if(kind = 'resigned' AND reason IN {STOP_SIGNALS}) AS stopped
-  FROM events WHERE kind IN ('fault_injected', 'resigned') GROUP BY run),
+  SELECT run, sum(faults) AS faults, sum(stopped) AS stopped FROM (
+    SELECT run, 1 AS faults, 0 AS stopped FROM fault_injected
+    UNION ALL SELECT run, 0, 1 FROM resigned WHERE reason IN {STOP_SIGNALS}) GROUP BY run),
 counted AS (
   SELECT t.run, t.zxid, t.epoch,
     row_number() OVER (PARTITION BY t.run ORDER BY t.zxid) AS number,

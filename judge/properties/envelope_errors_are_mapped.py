@@ -54,17 +54,17 @@ def check(history: History) -> Iterator[Violation | None]:
 
 _MAPPED: Final = " ".join(f"WHEN {outer} THEN {code}" for outer, code in ENVELOPE_ERRORS.items())
 
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = ("silver/forward_replied", "silver/responded")
 SQL: Final = f"""
 WITH last AS (
   SELECT run, request_id, max_by(struct(node, boot, seq, error), attempt) AS envelope
-  FROM events WHERE kind = 'forward_replied' GROUP BY run, request_id),
+  FROM forward_replied GROUP BY run, request_id),
 mapped AS (
   SELECT a.run, a.node, a.boot, a.seq, a.request_id, a.error, l.envelope,
     CASE l.envelope.error {_MAPPED} ELSE {UNMAPPED_ENVELOPE_ERROR} END AS expected
-  FROM events a JOIN last l ON a.run = l.run AND a.request_id = l.request_id
+  FROM responded a JOIN last l ON a.run = l.run AND a.request_id = l.request_id
     AND a.node = l.envelope.node AND a.boot = l.envelope.boot
-  WHERE a.kind = 'responded' AND l.envelope.error <> 0)
+  WHERE l.envelope.error <> 0)
 SELECT run, CASE WHEN NOT error <=> expected THEN request_id END AS key,
   array({sql.row_of("envelope")}, {sql.row_of("mapped")}) AS rows,
   concat(request_id, ': its Envelope failed with error ', envelope.error, '; the client got ',

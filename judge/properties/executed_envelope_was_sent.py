@@ -45,14 +45,14 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(place_of(event), [row_of(event)], sentence)
 
 
-INPUTS: Final = ("silver/events", "silver/boots")
+INPUTS: Final = ("silver/forward_sent", "silver/execution_started", "silver/boots")
 SQL: Final = f"""
 WITH sent AS (
-  SELECT DISTINCT run, node, boot, request_id FROM events WHERE kind = 'forward_sent'),
+  SELECT DISTINCT run, node, boot, request_id FROM forward_sent),
 executed AS (
   SELECT run, node, boot, seq, request_id, identity, CAST(identity.broker_id AS STRING) AS sender,
     identity.incarnation AS incarnation
-  FROM events WHERE kind = 'execution_started' AND epoch <> 0),
+  FROM execution_started WHERE epoch <> 0),
 judged AS (
   SELECT /*+ BROADCAST(b) */ x.*, s.run IS NOT NULL AS was_sent
   FROM executed x

@@ -106,8 +106,8 @@ WITH scenario AS (SELECT run, greatest(operations_min, 1) AS required FROM runs
 injected AS (
   SELECT e.run, e.node, e.boot, e.seq, e.mono_ns, e.wall_ms, e.action, e.target,
     e.file, e.line_number
-  FROM events e WHERE e.kind = 'fault_injected'),
-healings AS (SELECT run, action, target, mono_ns, wall_ms FROM events WHERE kind = 'fault_healed'),
+  FROM fault_injected e),
+healings AS (SELECT run, action, target, mono_ns, wall_ms FROM fault_healed),
 healed AS (
   SELECT f.run, f.node, f.boot, f.seq, min(h.mono_ns) AS healed_ns,
     min(h.wall_ms) AS healed_ms
@@ -122,7 +122,7 @@ worked AS (
   FROM operations o JOIN scenario s ON o.run = s.run GROUP BY o.run
   UNION ALL
   SELECT r.run, coalesce(min(e.mono_ns), {NEVER})
-  FROM runs r LEFT JOIN events e ON r.run = e.run AND e.kind = 'run_ending'
+  FROM runs r LEFT JOIN run_ending e ON r.run = e.run
   WHERE r.scenario IS NULL GROUP BY r.run),
 shown AS (SELECT DISTINCT run, node, boot, seq FROM ({_SHOWN})),
 judged AS (
@@ -140,8 +140,8 @@ effects AS (
 _WORK: Final = f"""
 elected AS (
   SELECT f.run, f.node, f.boot, f.seq, min(e.mono_ns) AS elected_ns
-  FROM faults f JOIN events e ON f.run = e.run AND e.mono_ns > f.mono_ns
-  WHERE e.kind = 'became_active' GROUP BY f.run, f.node, f.boot, f.seq),
+  FROM faults f JOIN became_active e ON f.run = e.run AND e.mono_ns > f.mono_ns
+  GROUP BY f.run, f.node, f.boot, f.seq),
 bounds AS (
   SELECT f.run, min(f.mono_ns) AS begins,
     max(coalesce(f.healed_ns, w.elected_ns, f.mono_ns)) AS ends,
@@ -167,8 +167,9 @@ lacking AS (
   WHERE during = 0)"""
 
 INPUTS: Final = (
-    *("silver/events", "silver/sessions", "silver/commits", "gold/operations"),
-    "runs",
+    *("silver/fault_injected", "silver/fault_healed", "silver/run_ending", "silver/became_active"),
+    *(f"silver/{table}" for table in sorted({table for e in EFFECTS for table in e.reads})),
+    *("silver/sessions", "silver/commits", "gold/operations", "runs"),
 )
 JUDGED: Final = "judged"
 SQL: Final = f"""

@@ -83,11 +83,11 @@ _WRONG: Final = """CASE
     WHEN {ended} > 1 THEN concat('has {ended_by} ', {ended}, ' times')
     WHEN {ended} = 0 AND NOT may_stay_open THEN 'has {begun_by} without {ended_by}' END"""
 
-INPUTS: Final = ("silver/events", "silver/boots", "gold/requests", "gold/forwards")
+INPUTS: Final = ("silver/disconnected", "silver/boots", "gold/requests", "gold/forwards")
 SQL: Final = f"""
 WITH stopped AS (SELECT run, node, boot FROM boots WHERE stopped_seq IS NOT NULL),
 lost AS (
-  SELECT DISTINCT run, node, boot, connection FROM events WHERE kind = 'disconnected'),
+  SELECT DISTINCT run, node, boot, connection FROM disconnected),
 unended AS (SELECT DISTINCT run, request_id FROM forwards WHERE times_returned = 0),
 -- Joined only for open requests.
 open AS (

@@ -45,15 +45,15 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(place_of(event), [row_of(event)], sentence)
 
 
-INPUTS: Final = ("silver/events", "silver/commits", "runs")
+INPUTS: Final = ("silver/image_advanced", "silver/commits", "runs")
 SQL: Final = f"""
 WITH known AS (SELECT DISTINCT run, zxid FROM commits),
 images AS (
   SELECT /*+ BROADCAST(r) */ e.run, e.node, e.boot, e.seq, e.side, e.zxid,
     k.run IS NOT NULL AS is_committed
-  FROM events e JOIN runs r ON e.run = r.run AND r.logs AND e.zxid > r.first_zxid
+  FROM image_advanced e JOIN runs r ON e.run = r.run AND r.logs AND e.zxid > r.first_zxid
   LEFT JOIN known k ON e.run = k.run AND e.zxid = k.zxid
-  WHERE e.kind = 'image_advanced' AND e.zxid % {1 << 32}L <> 0)
+  WHERE e.zxid % {1 << 32}L <> 0)
 SELECT run, CASE WHEN NOT is_committed THEN {sql.place_of("images")} END AS key,
   array({sql.row_of("images")}) AS rows,
   concat('the ', side, ' image of node ', node, ' has zxid ', zxid,

@@ -38,12 +38,12 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(place_of(event), [row_of(latest), row_of(event)], sentence)
 
 
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = ("silver/image_advanced",)
 SQL: Final = f"""
 WITH images AS (
   SELECT run, node, boot, seq, side, zxid, lag(struct(node, boot, seq, zxid))
     OVER (PARTITION BY run, node, boot, side ORDER BY seq) AS before
-  FROM events WHERE kind = 'image_advanced')
+  FROM image_advanced)
 SELECT run, CASE WHEN zxid < before.zxid THEN {sql.place_of("images")} END AS key,
   array({sql.row_of("before")}, {sql.row_of("images")}) AS rows,
   concat('the ', side, ' image of node ', node, ' went back from zxid ', before.zxid, ' to ', zxid)

@@ -54,27 +54,28 @@ def _request(login: Event, request: Event) -> Violation | None:
     )
 
 
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = ("silver/authenticated", "silver/request_received")
 SQL: Final = f"""
 WITH limited AS (
-  SELECT DISTINCT run, node, boot, connection FROM events
-  WHERE kind = 'authenticated' AND ends_at_ms IS NOT NULL),
+  SELECT DISTINCT run, node, boot, connection FROM authenticated WHERE ends_at_ms IS NOT NULL),
+both AS (
+  SELECT run, node, boot, seq, connection, NULL AS request_id, mono_ns,
+    struct(node, boot, seq, principal, mono_ns, wall_ms, ends_at_ms) AS own_login
+  FROM authenticated
+  UNION ALL
+  SELECT run, node, boot, seq, connection, request_id, mono_ns, NULL FROM request_received),
 seen AS (
-  SELECT e.run, e.node, e.boot, e.seq, e.kind, e.connection, e.request_id, e.principal,
-    e.mono_ns, e.wall_ms, e.ends_at_ms
-  FROM events e LEFT SEMI JOIN limited l
-    ON e.run = l.run AND e.node = l.node AND e.boot = l.boot AND e.connection = l.connection
-  WHERE e.kind IN ('authenticated', 'request_received')),
+  SELECT e.* FROM both e LEFT SEMI JOIN limited l
+    ON e.run = l.run AND e.node = l.node AND e.boot = l.boot AND e.connection = l.connection),
 joined AS (
-  SELECT *, last_value(CASE WHEN kind = 'authenticated'
-      THEN struct(node, boot, seq, principal, mono_ns, wall_ms, ends_at_ms) END, true)
+  SELECT *, last_value(own_login, true)
     OVER (PARTITION BY run, node, boot, connection ORDER BY seq) AS login
   FROM seen),
 requests AS (
   SELECT run, node, boot, seq, request_id, login,
     floor(({sql.WIDE.format("mono_ns")} - login.mono_ns) / 1000000)
       - ({sql.WIDE.format("login.ends_at_ms")} - login.wall_ms) AS late_ms
-  FROM joined WHERE kind = 'request_received' AND login.ends_at_ms IS NOT NULL)
+  FROM joined WHERE request_id IS NOT NULL AND login.ends_at_ms IS NOT NULL)
 SELECT run, CASE WHEN late_ms > {RECORDED_LATER_MS_MAX} THEN request_id END AS key,
   array({sql.row_of("login")}, {sql.row_of("requests")}) AS rows,
   concat(request_id, ': broker ', node, ' received it ', late_ms, ' ms after the login of ',

@@ -128,7 +128,7 @@ _ACCESSES: Final = f"""
 WITH secured AS (SELECT run, super_users, allow_if_no_acl FROM runs WHERE super_users IS NOT NULL),
 images AS (
   SELECT run, identity, epoch, collect_list(struct(file, line_number, image_zxid)) AS executions
-  FROM events WHERE kind = 'execution_started' GROUP BY run, identity, epoch),
+  FROM execution_started GROUP BY run, identity, epoch),
 epochs AS (SELECT run, session, max_by(epoch, zxid) AS epoch FROM terms GROUP BY run, session),
 done AS (
   SELECT o.run, o.zxid, o.request_id, o.element, r.received AS r, r.received.api_key AS api_key,
@@ -203,7 +203,13 @@ decided AS (
   FROM applicable p JOIN secured s ON p.run = s.run GROUP BY p.run, p.zxid, p.position)"""
 
 INPUTS: Final = (
-    *("silver/events", "silver/commits", "silver/dumps", "silver/outcomes", "silver/terms"),
+    *(
+        "silver/execution_started",
+        "silver/commits",
+        "silver/dumps",
+        "silver/outcomes",
+        "silver/terms",
+    ),
     *("gold/requests", "runs"),
 )
 SQL: Final = f"""{_ACCESSES}, {_STATES}

@@ -118,8 +118,8 @@ _ACKNOWLEDGEMENTS: Final = f"""
 ends AS (SELECT run, epoch, max_by(until, zxid) AS until FROM terms GROUP BY run, epoch),
 decided AS (
   SELECT /*+ BROADCAST(t) */ e.run, e.node, e.boot, e.seq, e.request_id, e.epoch, e.zxid, t.until
-  FROM events e LEFT JOIN ends t ON e.run = t.run AND e.epoch = t.epoch
-  WHERE e.kind = 'request_decided' AND NOT e.validate_only
+  FROM request_decided e LEFT JOIN ends t ON e.run = t.run AND e.epoch = t.epoch
+  WHERE NOT e.validate_only
     AND exists(e.elements, x -> x.error = 0)),
 late_acknowledgements AS (
   SELECT run, CASE WHEN zxid >= until THEN {sql.place_of("decided")} END AS key,
@@ -132,7 +132,7 @@ _IMAGES: Final = f"""
 taken AS (
   SELECT run, node, boot, seq, epoch, max(epoch) OVER (PARTITION BY run, node, boot ORDER BY seq
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS known
-  FROM events WHERE kind = 'image_advanced' AND side = 'broker'),
+  FROM image_advanced WHERE side = 'broker'),
 old_images AS (
   SELECT run, CASE WHEN epoch < known THEN {sql.place_of("taken")} END AS key,
     array({sql.row_of("taken")}) AS rows,
@@ -140,7 +140,10 @@ old_images AS (
       AS sentence
   FROM taken)"""
 
-INPUTS: Final = ("gold/admin_writes", "silver/terms", "silver/sessions", "silver/events")
+INPUTS: Final = (
+    *("gold/admin_writes", "silver/terms", "silver/sessions"),
+    *("silver/request_decided", "silver/image_advanced"),
+)
 SQL: Final = f"""
 WITH {_WRITES}, {_ACKNOWLEDGEMENTS}, {_IMAGES}
 SELECT * FROM late_writes UNION ALL SELECT * FROM late_acknowledgements

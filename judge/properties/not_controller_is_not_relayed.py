@@ -45,7 +45,7 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(event["request_id"], rows, sentence)
 
 
-INPUTS: Final = ("silver/events", "gold/responses")
+INPUTS: Final = ("silver/responded", "gold/responses")
 SQL: Final = f"""
 WITH relayed AS (
   SELECT run, request_id, max(decided_row) AS decided_row FROM responses
@@ -53,8 +53,8 @@ WITH relayed AS (
 judged AS (
   SELECT a.run, a.request_id, {sql.row_of("a")} AS responded_row, r.decided_row,
     coalesce(a.error = 41, false) OR r.request_id IS NOT NULL AS relayed
-  FROM events a LEFT JOIN relayed r ON a.run = r.run AND a.request_id = r.request_id
-  WHERE a.kind = 'responded' AND a.route = 'FORWARD' AND NOT a.closed)
+  FROM responded a LEFT JOIN relayed r ON a.run = r.run AND a.request_id = r.request_id
+  WHERE a.route = 'FORWARD' AND NOT a.closed)
 SELECT run, CASE WHEN relayed THEN request_id END AS key,
   array_compact(array(responded_row, decided_row)) AS rows,
   concat(request_id, ': the client got NOT_CONTROLLER') AS sentence

@@ -52,23 +52,20 @@ def _shown(value: object) -> str:
 
 
 _CHANGED: Final = ", ".join(
-    f"CASE WHEN NOT (x.{name} <=> r.{name}) THEN struct('{name}' AS name, "
-    f"coalesce(CAST(r.{name} AS STRING), 'null') AS seen, "
+    f"CASE WHEN NOT (x.{name} <=> q.received.{name}) THEN struct('{name}' AS name, "
+    f"coalesce(CAST(q.received.{name} AS STRING), 'null') AS seen, "
     f"coalesce(CAST(x.{name} AS STRING), 'null') AS decided_for) END"
     for name in FIELDS
 )
 
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = ("silver/execution_started", "gold/requests")
 SQL: Final = f"""
-WITH received AS (
-  SELECT run, request_id, max_by(struct(node, boot, seq, {", ".join(FIELDS)}),
-    struct(file, line_number)) AS r
-  FROM events WHERE kind = 'request_received' GROUP BY run, request_id),
-judged AS (
-  SELECT x.run, x.request_id, x.node, x.boot, x.seq, r.node AS broker, {sql.row_of("r")} AS read_at,
+WITH judged AS (
+  SELECT x.run, x.request_id, x.node, x.boot, x.seq, q.received.node AS broker,
+    {sql.row_of("q.received")} AS read_at,
     get(array_compact(array({_CHANGED})), 0) AS changed
-  FROM events x JOIN received ON x.run = received.run AND x.request_id = received.request_id
-  WHERE x.kind = 'execution_started')
+  FROM execution_started x JOIN requests q
+    ON x.run = q.run AND x.request_id = q.request_id AND q.received IS NOT NULL)
 SELECT run, CASE WHEN changed IS NOT NULL THEN {sql.place_of("judged")} END AS key,
   array(read_at, {sql.row_of("judged")}) AS rows,
   concat(request_id, ': ', changed.name, ' was ', changed.seen, ' at broker ', broker, ', but ',

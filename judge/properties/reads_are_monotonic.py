@@ -39,12 +39,12 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(event["request_id"], [row_of(before), row_of(event)], sentence)
 
 
-INPUTS: Final = ("silver/events", "gold/requests")
+INPUTS: Final = ("silver/responded", "gold/requests")
 SQL: Final = f"""
 WITH reads AS (
   SELECT e.run, e.node, e.boot, e.seq, e.request_id, e.zxid, r.received.connection AS connection
-  FROM events e JOIN requests r ON e.run = r.run AND e.request_id = r.request_id
-  WHERE e.kind = 'responded' AND e.route = 'LOCAL' AND e.zxid > 0 AND r.received IS NOT NULL),
+  FROM responded e JOIN requests r ON e.run = r.run AND e.request_id = r.request_id
+  WHERE e.route = 'LOCAL' AND e.zxid > 0 AND r.received IS NOT NULL),
 followed AS (
   SELECT *, lag(struct(node, boot, seq, zxid))
     OVER (PARTITION BY run, node, boot, connection ORDER BY seq) AS before

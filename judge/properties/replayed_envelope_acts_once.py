@@ -65,17 +65,17 @@ def _violations(
 
 _NO_REJECTION: Final = sql.listed(INFO_CODES | OK_CODES)
 
-INPUTS: Final = ("silver/events", "gold/committed")
+INPUTS: Final = ("silver/envelope_received", "silver/request_decided", "gold/committed")
 JUDGED: Final = "judged"
 SQL: Final = f"""
 WITH replayed AS (
-  SELECT run, identity FROM events WHERE kind = 'envelope_received'
+  SELECT run, identity FROM envelope_received
   GROUP BY run, identity HAVING count(*) > 1),
 decided AS (
   SELECT e.run, e.identity, collect_list(struct(e.file, e.line_number, {sql.row_of("e")} AS row,
     e.zxid, e.elements)) AS decisions
-  FROM events e JOIN replayed r ON e.run = r.run AND e.identity = r.identity
-  WHERE e.kind = 'request_decided' GROUP BY e.run, e.identity),
+  FROM request_decided e JOIN replayed r ON e.run = r.run AND e.identity = r.identity
+  GROUP BY e.run, e.identity),
 effects AS (
   SELECT c.run, r.identity, c.element, c.zxids, c.done,
     concat_ws('/', c.broker_id, c.incarnation, c.sequence, c.element) AS name,

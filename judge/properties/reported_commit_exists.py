@@ -43,16 +43,15 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(place_of(event), [row_of(event)], sentence)
 
 
-INPUTS: Final = ("silver/events", "silver/commits", "runs")
+INPUTS: Final = ("silver/commit_acknowledged", "silver/commits", "runs")
 SQL: Final = f"""
 WITH applied AS (
   SELECT c.run, c.zxid, c.session AS written_by FROM commits c
   JOIN runs r ON c.run = r.run AND c.zxid > r.first_zxid WHERE NOT c.failed),
 reported AS (
   SELECT e.run, e.node, e.boot, e.seq, e.number, e.zxid, e.session, a.written_by
-  FROM events e JOIN runs r ON e.run = r.run AND r.logs
-  LEFT JOIN applied a ON e.run = a.run AND e.zxid = a.zxid
-  WHERE e.kind = 'commit_acknowledged')
+  FROM commit_acknowledged e JOIN runs r ON e.run = r.run AND r.logs
+  LEFT JOIN applied a ON e.run = a.run AND e.zxid = a.zxid)
 SELECT run, CASE WHEN NOT session <=> written_by THEN {sql.place_of("reported")} END AS key,
   array({sql.row_of("reported")}) AS rows,
   concat('node ', node, ' reports that commit ', number, ' of session ', session, ' has zxid ',

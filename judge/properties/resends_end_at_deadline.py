@@ -52,18 +52,17 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(place_of(event), [row_of(received), row_of(event)], sentence)
 
 
-INPUTS: Final = ("silver/events", "gold/requests", "runs")
+INPUTS: Final = ("silver/forward_sent", "silver/fault_injected", "gold/requests", "runs")
 SQL: Final = f"""
 WITH {sql.PAUSED},
 timed AS (
   SELECT /*+ BROADCAST(z), BROADCAST(n) */ s.run, s.node, s.boot, s.seq, s.request_id, s.attempt,
     r.received, r.responded, n.request_timeout_ms + {RESPONDED_LATER_MS_MAX} AS limit_ms,
     floor(({sql.WIDE.format("s.mono_ns")} - r.received.mono_ns) / 1000000) AS late_ms
-  FROM events s JOIN requests r ON s.run = r.run AND s.request_id = r.request_id
+  FROM forward_sent s JOIN requests r ON s.run = r.run AND s.request_id = r.request_id
     AND s.node = r.received.node AND s.boot = r.received.boot
   JOIN runs n ON s.run = n.run
-  LEFT ANTI JOIN paused z ON s.run = z.run AND s.node = z.node
-  WHERE s.kind = 'forward_sent'),
+  LEFT ANTI JOIN paused z ON s.run = z.run AND s.node = z.node),
 judged AS (
   SELECT *, CASE WHEN responded.seq < seq THEN 'after its response'
     WHEN late_ms > limit_ms

@@ -55,15 +55,16 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(request_id, [row_of(event)], sentence)
 
 
-INPUTS: Final = ("silver/events", "gold/requests", "runs")
+INPUTS: Final = (
+    *("silver/disconnected", "silver/fault_injected", "silver/boots"),
+    *("gold/requests", "runs"),
+)
 SQL: Final = f"""
 WITH {sql.PAUSED},
 closed AS (
-  SELECT run, node, boot, connection, max_by(mono_ns, seq) AS at_ns FROM events
-  WHERE kind = 'disconnected' GROUP BY run, node, boot, connection),
-lives AS (
-  SELECT run, node, boot, max(mono_ns) AS last_ns FROM events
-  WHERE source <> 'client' GROUP BY run, node, boot),
+  SELECT run, node, boot, connection, max_by(mono_ns, seq) AS at_ns FROM disconnected
+  GROUP BY run, node, boot, connection),
+lives AS (SELECT run, node, boot, last_ns FROM boots WHERE source <> 'client'),
 forwarded AS (
   SELECT run, request_id, received.node AS node, received.boot AS boot, received.seq AS seq,
     received.connection AS connection, received.mono_ns AS began_ns,

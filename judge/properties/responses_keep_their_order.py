@@ -56,13 +56,13 @@ def check(history: History) -> Iterator[Violation | None]:
             )
 
 
-INPUTS: Final = ("silver/events", "gold/requests")
+INPUTS: Final = ("silver/responded", "gold/requests")
 SQL: Final = f"""
 WITH responses AS (
   SELECT e.run, e.node, e.boot, e.seq, e.request_id, r.received
-  FROM events e JOIN requests r ON e.run = r.run AND e.request_id = r.request_id
+  FROM responded e JOIN requests r ON e.run = r.run AND e.request_id = r.request_id
     AND e.node = r.received.node AND e.boot = r.received.boot
-  WHERE e.kind = 'responded' AND NOT endswith(e.request_id, '{INNER}')),
+  WHERE NOT endswith(e.request_id, '{INNER}')),
 followed AS (
   SELECT *, max(struct(received.seq AS seq, request_id AS request_id))
     OVER (PARTITION BY run, node, boot, received.connection ORDER BY seq

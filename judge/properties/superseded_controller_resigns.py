@@ -51,13 +51,13 @@ def _image(image: Event, active: dict[int, Event]) -> Violation | None:
     )
 
 
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = ("silver/became_active", "silver/resigned", "silver/image_advanced")
 SQL: Final = f"""
 WITH active AS (
   SELECT a.run, a.node, a.boot, a.epoch, a.seq, min(r.seq) AS until
-  FROM events a LEFT JOIN events r ON a.run = r.run AND a.node = r.node AND a.boot = r.boot
-    AND r.kind = 'resigned' AND a.epoch = r.epoch AND a.seq < r.seq
-  WHERE a.kind = 'became_active' GROUP BY a.run, a.node, a.boot, a.epoch, a.seq),
+  FROM became_active a LEFT JOIN resigned r ON a.run = r.run AND a.node = r.node
+    AND a.boot = r.boot AND a.epoch = r.epoch AND a.seq < r.seq
+  GROUP BY a.run, a.node, a.boot, a.epoch, a.seq),
 terms_of AS (
   SELECT run, node, boot, array_sort(collect_list(struct(epoch, seq, until, node, boot))) AS own
   FROM active GROUP BY run, node, boot),
@@ -65,8 +65,9 @@ images AS (
   SELECT /*+ BROADCAST(t) */ e.run, e.node, e.boot, e.seq, e.epoch,
     filter(t.own, x -> x.epoch < e.epoch AND x.seq < e.seq
       AND coalesce(e.seq < x.until, true)) AS held
-  FROM events e LEFT JOIN terms_of t ON e.run = t.run AND e.node = t.node AND e.boot = t.boot
-  WHERE e.kind = 'image_advanced' AND e.side = 'broker'),
+  FROM image_advanced e
+  LEFT JOIN terms_of t ON e.run = t.run AND e.node = t.node AND e.boot = t.boot
+  WHERE e.side = 'broker'),
 judged AS (SELECT run, node, boot, seq, epoch, get(held, size(held) - 1) AS last FROM images)
 SELECT run, CASE WHEN last IS NOT NULL THEN {sql.place_of("judged")} END AS key,
   array({sql.row_of("last")}, {sql.row_of("judged")}) AS rows,

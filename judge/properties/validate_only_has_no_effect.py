@@ -41,11 +41,11 @@ def check(history: History) -> Iterator[Violation | None]:
         yield SPEC.violation(place_of(event), rows, sentence)
 
 
-INPUTS: Final = ("silver/events", "silver/outcomes")
+INPUTS: Final = ("silver/request_decided", "silver/outcomes")
 SQL: Final = f"""
 WITH validated AS (
-  SELECT run, node, boot, seq, request_id, identity FROM events
-  WHERE kind = 'request_decided' AND validate_only),
+  SELECT run, node, boot, seq, request_id, identity FROM request_decided
+  WHERE validate_only),
 written AS (
   SELECT v.run, v.node, v.boot, v.seq, v.request_id,
     array_sort(collect_set(o.zxid)) AS zxids

@@ -225,8 +225,8 @@ class ControllerFollower:
         In Kafka the update alone decides. If /controller is deleted while the KRaft controller
         runs, Kafka's brokers forward writes that never reach ZooKeeper; here they wait.
         """
-        known, cache = self._known, self._cache
-        both = known is not None and known.is_kraft and cache.controller_is_kraft
+        controller, cache = self._known, self._cache
+        both = controller is not None and controller.is_kraft and cache.controller_is_kraft
         if both and self._kraft is not None and not self._forwards_to_kraft:
             self._forwards_to_kraft = True
             target = KnownController(self._kraft, cache.controller_id, is_local=False)

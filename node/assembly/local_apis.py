@@ -115,10 +115,8 @@ def build_local_apis(parts: Parts, respond: Respond) -> Mapping[int, LocalApi]:
     records = build_data_plane_apis(
         broker.data_plane, config, cache, authorize_for, parts.instruments.metrics
     )
-    return {
-        api.api_key: api
-        for api in (*apis, *records, *build_record_apis(parts), *_kraft_requests(parts))
-    }
+    more = (*records, *build_record_apis(parts), *_kraft_requests(parts))
+    return {api.api_key: api for api in (*apis, *more)}
 
 
 def _kraft_requests(parts: Parts) -> tuple[LocalApi, ...]:

@@ -14,11 +14,11 @@ from pipeline.table import Table
 _TERMS: Final = """
 WITH active AS (
   SELECT run, node, boot, epoch, min(wall_ms) AS active_ms, min(elected_ms) AS elected_ms,
-    min(loaded_ms) AS loaded_ms FROM events WHERE kind = 'became_active'
+    min(loaded_ms) AS loaded_ms FROM became_active
   GROUP BY run, node, boot, epoch),
-resigned AS (
+resignations AS (
   SELECT run, node, boot, epoch, min(wall_ms) AS resigned_ms, min_by(reason, seq) AS reason
-  FROM events WHERE kind = 'resigned' GROUP BY run, node, boot, epoch),
+  FROM resigned GROUP BY run, node, boot, epoch),
 closed AS (
   SELECT run, session, min(time_ms) AS closed_ms FROM commits
   WHERE kind = 'close_session' GROUP BY run, session),
@@ -28,11 +28,11 @@ writes AS (
 decided AS (
   SELECT run, epoch, count(*) AS decisions, min(wall_ms) AS first_decision_ms,
     min_by(request_id, wall_ms) AS first_request
-  FROM events WHERE kind = 'request_decided' GROUP BY run, epoch),
+  FROM request_decided GROUP BY run, epoch),
 received AS (
   SELECT d.run, d.epoch, min(e.wall_ms) AS first_received_ms
-  FROM decided d JOIN events e ON d.run = e.run AND d.first_request = e.request_id
-  WHERE e.kind = 'request_received' GROUP BY d.run, d.epoch),
+  FROM decided d JOIN request_received e ON d.run = e.run AND d.first_request = e.request_id
+  GROUP BY d.run, d.epoch),
 known AS (
   SELECT t.run, t.epoch, t.zxid, t.until, t.session, t.time_ms AS elected_at_ms, s.node, s.boot,
     a.active_ms, a.elected_ms, a.loaded_ms, r.resigned_ms, r.reason, c.closed_ms,
@@ -41,7 +41,7 @@ known AS (
   FROM terms t
   LEFT JOIN sessions s ON t.run = s.run AND t.session = s.session
   LEFT JOIN active a ON t.run = a.run AND s.node = a.node AND s.boot = a.boot AND t.epoch = a.epoch
-  LEFT JOIN resigned r
+  LEFT JOIN resignations r
     ON t.run = r.run AND s.node = r.node AND s.boot = r.boot AND t.epoch = r.epoch
   LEFT JOIN closed c ON t.run = c.run AND t.session = c.session
   LEFT JOIN writes w ON t.run = w.run AND t.epoch = w.epoch
@@ -59,7 +59,13 @@ FROM known k LEFT JOIN last_seen l ON k.run = l.run AND k.node = l.node AND k.bo
 CONTROLLER_TERMS: Final = Table(
     name="gold/controller_terms",
     inputs=(
-        *("silver/events", "silver/commits", "silver/terms", "silver/sessions", "silver/boots"),
+        *(
+            "silver/became_active",
+            "silver/resigned",
+            "silver/request_decided",
+            "silver/request_received",
+        ),
+        *("silver/commits", "silver/terms", "silver/sessions", "silver/boots"),
         "gold/admin_writes",
     ),
     schema="run STRING, epoch BIGINT, node STRING, boot STRING, session STRING, zxid BIGINT, "

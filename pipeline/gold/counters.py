@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from judge.properties.metrics_equal_events import SNAPSHOTS
+from judge.properties.metrics_equal_events import INPUTS, SNAPSHOTS
 from pipeline.query import query
 from pipeline.table import Table
 
 COUNTERS: Final = Table(
     name="gold/counters",
-    inputs=("silver/events",),
+    inputs=INPUTS,
     schema="run STRING, node STRING, boot STRING, seq BIGINT, wall_ms BIGINT, counter STRING, "
     "shown DOUBLE, counted BIGINT",
     build=query(

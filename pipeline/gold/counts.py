@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pipeline.gold.findings import ALL, NAMES
 from pipeline.query import query
 from pipeline.table import Table
 
@@ -12,11 +11,10 @@ from pipeline.table import Table
 # judge.property.violation_order.
 COUNTS: Final = Table(
     name="gold/counts",
-    inputs=(*NAMES, "gold/violations"),
+    inputs=("gold/findings", "gold/violations"),
     schema="run STRING, property STRING, judged BIGINT, violations BIGINT, first_sentence STRING",
-    build=query(f"""
-WITH findings AS ({ALL}),
-judged AS (
+    build=query("""
+WITH judged AS (
   SELECT run, property, sum(judged) AS judged FROM findings GROUP BY run, property),
 violated AS (
   SELECT run, property, count(*) AS violations,

@@ -1,7 +1,8 @@
 """The findings of each property: the number of rows judged, and the violations.
 
-There is one table for each property. The violations of a property in a run are divided into up to
-64 rows, so that no row becomes too large.
+There is one table for each property, and `gold/findings` has the rows of all: a view, but for small
+evidence the only table, so that one query judges all properties. The violations of a property in a
+run are divided into up to 64 rows, so that no row becomes too large.
 """
 
 from __future__ import annotations
@@ -34,13 +35,23 @@ def _findings(of: Property) -> Table:
         schema="run STRING, property STRING, judged BIGINT, "
         "found ARRAY<STRUCT<key: STRING, rows: ARRAY<STRING>, sentence: STRING>>",
         build=query(_parts(of)),
+        is_kept_in_memory=False,
         concerns=lambda manifest: not inapplicable(of.SPEC, manifest.run),
     )
 
 
-FINDINGS: Final = tuple(map(_findings, PROPERTIES))
-NAMES: Final = tuple(table.name for table in FINDINGS)
-# SQL for the rows of all these tables.
-ALL: Final = " UNION ALL ".join(
-    f"SELECT run, property, judged, found FROM {spec.id}" for spec in PROPERTY_SPECS
+_OF_PROPERTIES: Final = tuple(map(_findings, PROPERTIES))
+FINDINGS: Final = (
+    *_OF_PROPERTIES,
+    Table(
+        name="gold/findings",
+        inputs=tuple(table.name for table in _OF_PROPERTIES),
+        schema=_OF_PROPERTIES[0].schema,
+        build=query(
+            " UNION ALL ".join(
+                f"SELECT run, property, judged, found FROM {spec.id}" for spec in PROPERTY_SPECS
+            )
+        ),
+        is_stored=False,
+    ),
 )

@@ -10,16 +10,18 @@ from pipeline.table import Table
 WINDOW_MS: Final = 10_000
 
 _WINDOWS: Final = f"""
-WITH responses AS (
-  SELECT run, node, kind, error, local, request_id, wall_ms DIV {WINDOW_MS} AS slice
-  FROM events WHERE source = 'node'
-    AND kind IN ('request_received', 'responded', 'forward_sent', 'envelope_rejected')),
+WITH parts AS (
+  SELECT run, node, source, wall_ms, 'request' AS part FROM request_received
+  UNION ALL SELECT run, node, source, wall_ms, 'response' FROM responded
+  UNION ALL SELECT run, node, source, wall_ms, CASE WHEN NOT local THEN 'forward' END
+  FROM forward_sent
+  UNION ALL SELECT run, node, source, wall_ms, CASE WHEN error = 31 THEN 'denial' END
+  FROM envelope_rejected),
 counted AS (
-  SELECT run, node, slice, count_if(kind = 'request_received') AS requests,
-    count_if(kind = 'responded') AS responses,
-    count_if(kind = 'forward_sent' AND NOT local) AS forward_attempts,
-    count_if(kind = 'envelope_rejected' AND error = 31) AS authorization_failures
-  FROM responses GROUP BY run, node, slice),
+  SELECT run, node, wall_ms DIV {WINDOW_MS} AS slice, count_if(part = 'request') AS requests,
+    count_if(part = 'response') AS responses, count_if(part = 'forward') AS forward_attempts,
+    count_if(part = 'denial') AS authorization_failures
+  FROM parts WHERE source = 'node' GROUP BY run, node, wall_ms DIV {WINDOW_MS}),
 -- A message counts as redirected once, in the window of its first remote attempt.
 waits AS (
   SELECT run, received.node AS node, received.connection AS connection, first_remote_ms,
@@ -41,7 +43,15 @@ FROM counted c LEFT JOIN redirected r
 
 FORWARDING_WINDOWS: Final = Table(
     name="gold/forwarding_windows",
-    inputs=("silver/events", "gold/requests"),
+    inputs=(
+        *(
+            "silver/request_received",
+            "silver/responded",
+            "silver/forward_sent",
+            "silver/envelope_rejected",
+        ),
+        "gold/requests",
+    ),
     schema="run STRING, node STRING, window_ms BIGINT, requests BIGINT, responses BIGINT, "
     "forward_attempts BIGINT, num_messages_redirected BIGINT, "
     "num_messages_redirected_rate DOUBLE, clients_forwarding BIGINT, "

@@ -15,10 +15,10 @@ from pipeline.table import Table
 _PROPAGATION: Final = f"""
 WITH commits_done AS (
   SELECT e.run, e.zxid, min(e.mono_ns) AS mono_ns, min(e.host_boot_id) AS host
-  FROM events e WHERE e.kind = 'commit_acknowledged' GROUP BY e.run, e.zxid),
+  FROM commit_acknowledged e GROUP BY e.run, e.zxid),
 images AS (
   SELECT run, node, boot, zxid, min(mono_ns) AS mono_ns, min(host_boot_id) AS host
-  FROM events WHERE kind = 'image_advanced' AND side = 'broker' GROUP BY run, node, boot, zxid),
+  FROM image_advanced WHERE side = 'broker' GROUP BY run, node, boot, zxid),
 pairs AS (
   SELECT i.run, i.node, i.boot, (i.mono_ns - c.mono_ns) DIV 1000 AS us
   FROM images i JOIN commits_done c ON i.run = c.run AND i.zxid = c.zxid AND i.host = c.host)
@@ -27,7 +27,7 @@ SELECT run, node, boot, {PERCENTILES} FROM pairs GROUP BY run, node, boot
 
 PROPAGATION: Final = Table(
     name="gold/propagation",
-    inputs=("silver/events",),
+    inputs=("silver/commit_acknowledged", "silver/image_advanced"),
     schema=f"run STRING, node STRING, boot STRING, {PERCENTILE_COLUMNS}",
     build=query(_PROPAGATION),
 )

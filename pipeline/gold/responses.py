@@ -14,28 +14,21 @@ from pipeline.schemas import ELEMENTS, IDENTITY
 from pipeline.table import Table
 
 _RESPONSES: Final = f"""
-WITH relevant AS (
-  SELECT run, request_id, zxid, kind, struct(file, line_number) AS place,
-    struct(node, boot, seq) AS at, route, identity, api_key, elements, unchanged, error,
-    image_zxid, validate_only
-  FROM events WHERE kind = 'request_decided'
-    OR (kind = 'responded' AND error IS NULL AND NOT closed)),
-paired AS (
-  SELECT run, request_id, zxid,
-    min_by(struct(at, identity, api_key, elements, unchanged, error, image_zxid, validate_only),
-      place) FILTER (WHERE kind = 'request_decided') AS d,
-    collect_list(struct(place, at, route)) FILTER (WHERE kind = 'responded') AS responses
-  FROM relevant GROUP BY run, request_id, zxid),
-each AS (SELECT run, request_id, zxid, d, explode(responses) AS a FROM paired WHERE d IS NOT NULL)
-SELECT run, request_id, d.identity, d.api_key, d.elements, d.unchanged, d.error, d.image_zxid,
-  zxid, d.validate_only, a.route, {row_of("d.at")} AS decided_row,
-  {row_of("a.at")} AS responded_row
-FROM each
+WITH decided AS (
+  SELECT run, request_id, zxid, min(struct(file, line_number, node, boot, seq, identity, api_key,
+    elements, unchanged, error, image_zxid, validate_only)) AS d
+  FROM request_decided GROUP BY run, request_id, zxid)
+SELECT d.run, d.request_id, d.d.identity, d.d.api_key, d.d.elements, d.d.unchanged, d.d.error,
+  d.d.image_zxid, d.zxid, d.d.validate_only, a.route, {row_of("d.d")} AS decided_row,
+  {row_of("a")} AS responded_row
+FROM decided d JOIN responded a
+  ON d.run = a.run AND d.request_id = a.request_id AND d.zxid = a.zxid
+WHERE a.error IS NULL AND NOT a.closed
 """
 
 RESPONSES: Final = Table(
     name="gold/responses",
-    inputs=("silver/events",),
+    inputs=("silver/request_decided", "silver/responded"),
     schema=f"run STRING, request_id STRING, identity {IDENTITY}, api_key BIGINT, "
     f"elements {ELEMENTS}, unchanged ARRAY<STRING>, error BIGINT, image_zxid BIGINT, "
     "zxid BIGINT, validate_only BOOLEAN, route STRING, decided_row STRING, responded_row STRING",

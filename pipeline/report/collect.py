@@ -40,9 +40,8 @@ QUERIES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "timeline": (("gold/timeline",), "SELECT * FROM timeline ORDER BY slice_ms"),
     "terms": (("gold/controller_terms",), "SELECT * FROM controller_terms ORDER BY zxid"),
     "faults": (
-        ("silver/events",),
-        "SELECT run, wall_ms, action, target FROM events WHERE kind = 'fault_injected' "
-        "ORDER BY wall_ms",
+        ("silver/fault_injected",),
+        "SELECT run, wall_ms, action, target FROM fault_injected ORDER BY wall_ms",
     ),
     "latency": (
         ("gold/latency",),

@@ -20,7 +20,7 @@ def _dumps(frames: Frames) -> DataFrame:
 
 DUMPS: Final = Table(
     name="silver/dumps",
-    inputs=("bronze/lines", "bronze/blocks"),
+    inputs=("bronze/lines",),
     schema="run STRING, file STRING, line_number BIGINT, is_final BOOLEAN, "
     f"{schemas.ddl(schemas.DUMP)}",
     build=_dumps,

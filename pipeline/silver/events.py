@@ -1,15 +1,15 @@
-"""Typed events, without duplicates and without last lines that a kill cut off.
+"""Typed events: one table for each kind, with the columns of that kind.
 
-The first pass keeps the lines in the exact format of our writer. Usually these are all lines. The
-other steps run only if they are needed, and then the events are written again.
-
-- If a file has more lines than events, its other lines are examined.
-- If a sequence number occurs twice in a boot (a bitmap shows this), duplicates are removed: the
-  first by file and line is kept.
+- `silver/examined`: the lines that bronze did not split, parsed and checked field by field. Usually
+  there are none.
+- `silver/superfluous`: duplicates, and last lines that a kill cut off. Usually there are none.
+- `silver/events`: the fields that every event has, of all other valid lines. This table is a view.
+- `silver/<kind>`: the events of one kind. `event_log.events` has the kinds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -17,109 +17,157 @@ from pyspark.sql import Window as W
 from pyspark.sql import functions as F
 
 from pipeline import schemas
-from pipeline.bronze.lines import IS_BLANK, numbered
-from pipeline.frames import Frames
-from pipeline.silver.reading import exact_events, is_good, parsed_events
+from pipeline.bronze.lines import IS_EXAMINED, kinds_of
+from pipeline.frames import Frames, has_no_rows, local_frame
+from pipeline.silver.reading import is_good, parsed_events
 from pipeline.table import Table
 
-SOURCES: Final = ("node", "client", "harness")
-_KEY: Final = ("run", "node", "boot", "seq")
-_PLACE: Final = ("run", "file", "line_number")
+PLACE: Final = ("run", "file", "line_number")
+KEY: Final = ("run", "node", "boot", "seq")
+_COMMON: Final = ("source", "seq", "mono_ns", "wall_ms", "node", "boot", "host_boot_id")
+_COMMON_DDL: Final = (
+    "run STRING, file STRING, line_number BIGINT, source STRING, seq BIGINT, mono_ns BIGINT, "
+    "wall_ms BIGINT, node STRING, boot STRING, host_boot_id STRING"
+)
+_VALID: Final = {"an event has a place in its boot": "seq >= 0"}
 
 
-def event_lines(frames: Frames) -> DataFrame:
-    """Return the lines that should be events, with their numbers."""
-    lines = numbered(frames)
-    return lines.filter(F.col("source").isin(*SOURCES)).filter(~F.expr(IS_BLANK))
+def _examine(frames: Frames) -> DataFrame:
+    lines = frames["bronze/lines"].filter(IS_EXAMINED).select(*PLACE, "source", "line")
+    if lines.isEmpty():
+        return local_frame(lines.sparkSession, [], EXAMINED.schema)
+    return parsed_events(lines)
 
 
-def _build(frames: Frames) -> DataFrame:
-    return exact_events(event_lines(frames)).select(*EVENTS.columns())
+def _candidates(frames: Frames) -> DataFrame:
+    """Return the common fields of all valid lines, also of duplicates and cut lines."""
+    columns = (*PLACE, *_COMMON, "kind")
+    events = frames["bronze/lines"].filter("kind IS NOT NULL").select(*columns)
+    if has_no_rows(frames["silver/examined"]):
+        return events
+    return events.unionByName(frames["silver/examined"].filter(is_good()).select(*columns))
 
 
-def unaccounted(frames: Frames, kept: DataFrame) -> DataFrame:
-    """Return the files with more lines than rows in `kept`, not counting blank ones."""
-    counted = kept.groupBy("run", "file").agg(F.count("*").alias("kept"))
-    lines = (
-        frames["bronze/blocks"]
-        .groupBy("run", "file", "source")
-        .agg(F.sum(F.col("lines") - F.col("blank")).alias("lines"))
-    )
-    joined = lines.join(counted, on=["run", "file"], how="left")
-    missing = F.col("lines") > F.coalesce(F.col("kept"), F.lit(0))
-    return joined.filter(missing).select("run", "file", "source")
-
-
-def _finalize(frames: Frames, exact: DataFrame) -> DataFrame | None:
-    """Add the valid lines that are not in our writer's format; remove duplicates and cut lines."""
-    files = unaccounted(frames, exact).filter(F.col("source").isin(*SOURCES))
-    events = exact
-    if not files.isEmpty():
-        lines = event_lines(frames).join(F.broadcast(files), on=["run", "file"], how="left_semi")
-        left = lines.join(exact.select(*_PLACE), on=list(_PLACE), how="left_anti")
-        examined = parsed_events(left).filter(is_good()).select(*EVENTS.columns())
-        # A checkpoint, because the frame is used several times below.
-        events = exact.unionByName(examined.localCheckpoint())
-    places = superfluous(frames, events)
-    if places is not None:
-        events = events.join(places, on=list(_PLACE), how="left_anti")
-    return None if events is exact else events
-
-
-def left_open(frames: Frames) -> DataFrame:
-    """Return the last lines that a kill may have cut: run, file, number, boot."""
-    files = frames["files"].filter(F.col("left_open") & F.col("is_there"))
-    return files.select(
-        "run", "file", F.col("lines").alias("line_number"), F.col("boot").alias("of")
-    )
-
-
-def cut_lines(frames: Frames, events: DataFrame) -> DataFrame:
-    """Return the cut lines of boots that have no `stopped` event: run, file, number."""
-    stopped = (
-        events.filter(F.col("kind") == "stopped").select("run", F.col("boot").alias("of"))
-    ).distinct()
-    cut = left_open(frames).join(stopped, on=["run", "of"], how="left_anti")
-    return cut.select("run", "file", "line_number")
-
-
-def superfluous(frames: Frames, events: DataFrame) -> DataFrame | None:
-    """Return the places of duplicates and cut lines; None, the usual case, if there are none."""
+def _superfluous(frames: Frames) -> DataFrame:
+    """Find duplicates: each of 64 sequence numbers has a bit. The first in a file is kept."""
+    events = _candidates(frames)
+    bucket = F.expr("seq DIV 64").alias("bucket")
     doubled = (
-        events.groupBy("run", "node", "boot", F.expr("bitmap_bucket_number(seq)").alias("bucket"))
+        events.groupBy("run", "node", "boot", bucket)
         .agg(
             F.count("*").alias("rows"),
-            F.expr("bitmap_count(bitmap_construct_agg(bitmap_bit_position(seq)))").alias("numbers"),
+            F.expr("bit_count(bit_or(shiftleft(1L, CAST(pmod(seq, 64) AS INT))))").alias("numbers"),
         )
         .filter(F.col("rows") > F.col("numbers"))
         .select("run", "node", "boot", "bucket")
     )
-    cut = cut_lines(frames, events)
+    cut = _cut_lines(frames, events)
     if doubled.isEmpty() and cut.isEmpty():
-        return None
-    order = W.partitionBy(*_KEY).orderBy("file", "line_number")
+        return local_frame(events.sparkSession, [], SUPERFLUOUS.schema)
+    order = W.partitionBy(*KEY).orderBy("file", "line_number")
+    first = F.first(F.struct("file", "line_number")).over(order)
     copies = (
-        events.select(
-            *_KEY, "file", "line_number", F.expr("bitmap_bucket_number(seq)").alias("bucket")
-        )
+        events.select(*KEY, "file", "line_number", bucket)
         .join(F.broadcast(doubled), on=["run", "node", "boot", "bucket"], how="left_semi")
-        .join(F.broadcast(cut), on=["run", "file", "line_number"], how="left_anti")
-        .withColumn("place", F.row_number().over(order))
-        .filter(F.col("place") > 1)
-        .select("run", "file", "line_number")
+        .join(F.broadcast(cut), on=list(PLACE), how="left_anti")
+        .withColumn("first", first)
+        .filter(F.col("first") != F.struct("file", "line_number"))
+        .select(*PLACE, "first", F.lit(False).alias("is_cut"))
     )
+    nothing = F.lit(None).cast("struct<file: string, line_number: bigint>")
+    cut = cut.select(*PLACE, nothing.alias("first"), F.lit(True).alias("is_cut"))
     return copies.unionByName(cut)
 
 
+def _cut_lines(frames: Frames, events: DataFrame) -> DataFrame:
+    """Return the last lines that a kill cut off: those of boots without a `stopped` event."""
+    files = frames["files"].filter(F.col("left_open") & F.col("is_there"))
+    number, boot = F.col("lines").alias("line_number"), F.col("boot").alias("of")
+    last = files.select("run", "file", number, boot)
+    stopped = events.filter(F.col("kind") == "stopped").select("run", F.col("boot").alias("of"))
+    return last.join(stopped.distinct(), on=["run", "of"], how="left_anti").select(*PLACE)
+
+
+def _without_superfluous(frames: Frames, events: DataFrame) -> DataFrame:
+    if has_no_rows(frames["silver/superfluous"]):
+        return events
+    places = F.broadcast(frames["silver/superfluous"].select(*PLACE))
+    return events.join(places, on=list(PLACE), how="left_anti")
+
+
+def _view(frames: Frames) -> DataFrame:
+    return _without_superfluous(frames, _candidates(frames))
+
+
+def _of_kind(kind: str) -> Callable[[Frames], DataFrame]:
+    """Return a `build` of the table of one kind."""
+
+    def build(frames: Frames) -> DataFrame:
+        lines, examined = frames["bronze/lines"], frames["silver/examined"]
+        parts = []
+        if kind in kinds_of(frames["bronze/counts"]):
+            columns = map(F.expr, schemas.split_columns(kind))
+            parts.append(
+                lines.filter(F.col("kind") == kind)
+                .withColumn("v", F.expr(_split("fields")))
+                .withColumn("t", F.expr(_UNESCAPED))
+                .select(*PLACE, *_COMMON, *columns)
+            )
+        if not has_no_rows(examined):
+            good = examined.filter(is_good() & (F.col("kind") == kind))
+            parts.append(good.select(*PLACE, *_COMMON, *map(F.expr, schemas.own_columns(kind))))
+        if not parts:
+            return local_frame(lines.sparkSession, [], _ddl(kind))
+        events = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+        return _without_superfluous(frames, events)
+
+    return build
+
+
+def _split(text: str) -> str:
+    return f"split({text}, {schemas.quoted(schemas.SEPARATOR)})"
+
+
+_UNESCAPED: Final = (
+    f"CASE WHEN contains(fields, {schemas.quoted(chr(92))}) "
+    f"THEN {_split(schemas.unescaped('fields'))} ELSE v END"
+)
+
+
+def _ddl(kind: str) -> str:
+    return f"{_COMMON_DDL}, {schemas.ddl(schemas.fields_of(kind))}"
+
+
+EXAMINED: Final = Table(
+    name="silver/examined",
+    inputs=("bronze/lines",),
+    schema="run STRING, file STRING, line_number BIGINT, source STRING, line STRING, "
+    f"broken ARRAY<STRING>, {schemas.ddl(schemas.union())}, ext MAP<STRING, STRING>",
+    build=_examine,
+)
+SUPERFLUOUS: Final = Table(
+    name="silver/superfluous",
+    inputs=("files", "bronze/lines", "silver/examined"),
+    schema="run STRING, file STRING, line_number BIGINT, "
+    "first STRUCT<file: STRING, line_number: BIGINT>, is_cut BOOLEAN",
+    build=_superfluous,
+)
 EVENTS: Final = Table(
     name="silver/events",
-    inputs=("files", "bronze/lines", "bronze/blocks"),
-    schema="run STRING, file STRING, line_number BIGINT, source STRING, "
-    f"{schemas.ddl(schemas.union())}, ext MAP<STRING, STRING>",
-    build=_build,
-    finalize=_finalize,
-    expectations={
-        "an event has a place in its boot": "seq >= 0",
-        "an event belongs to the run of its folder": "run_id = run",
-    },
+    inputs=("bronze/lines", "silver/examined", "silver/superfluous"),
+    schema=f"{_COMMON_DDL}, kind STRING",
+    build=_view,
+    is_stored=False,
+    is_kept_in_memory=False,
+)
+OF_KINDS: Final = tuple(
+    Table(
+        name=f"silver/{kind}",
+        inputs=("bronze/lines", "bronze/counts", "silver/examined", "silver/superfluous"),
+        schema=_ddl(kind),
+        build=_of_kind(kind),
+        is_kept_in_memory=False,
+        expectations=_VALID,
+    )
+    for kind in schemas.KINDS
 )

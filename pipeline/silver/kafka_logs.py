@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from event_log.evidence import KAFKA_LOGS, Manifest
-from pipeline.bronze.lines import IS_BLANK, numbered
+from pipeline.bronze.lines import IS_BLANK
 from pipeline.frames import Frames
 from pipeline.silver.reading import STRICT
 from pipeline.table import Table
@@ -48,7 +48,8 @@ def has_kafka_logs(manifest: Manifest) -> bool:
 
 
 def _lines(frames: Frames, source: str) -> DataFrame:
-    lines = numbered(frames).filter((F.col("source") == source) & ~F.expr(IS_BLANK))
+    is_of_source = (F.col("source") == source) & F.col("kind").isNull()
+    lines = frames["bronze/lines"].filter(is_of_source & ~F.expr(IS_BLANK))
     return lines.filter(F.expr("is_valid_utf8(line)")).withColumn("broker", F.expr(_BROKER))
 
 
@@ -95,7 +96,7 @@ def _decisions(frames: Frames) -> DataFrame:
 REQUESTS: Final = Table(
     name="silver/kafka_requests",
     concerns=has_kafka_logs,
-    inputs=("bronze/lines", "bronze/blocks"),
+    inputs=("bronze/lines",),
     schema="run STRING, file STRING, line_number BIGINT, broker STRING, time STRING, "
     "is_forwarded BOOLEAN, api_key BIGINT, api_version BIGINT, api STRING, "
     "correlation_id BIGINT, client_id STRING, connection STRING, principal STRING, "
@@ -106,7 +107,7 @@ REQUESTS: Final = Table(
 DECISIONS: Final = Table(
     name="silver/kafka_decisions",
     concerns=has_kafka_logs,
-    inputs=("bronze/lines", "bronze/blocks"),
+    inputs=("bronze/lines",),
     schema="run STRING, file STRING, line_number BIGINT, broker STRING, time STRING, "
     "principal STRING, allowed BOOLEAN, operation STRING, host STRING, resource_type STRING, "
     "pattern STRING, resource STRING, api STRING",

@@ -1,9 +1,7 @@
-"""How a line becomes a row.
+"""How a line that bronze did not split becomes a row.
 
-A line in the exact format of our writer (one regular expression for each kind) is valid and is only
-parsed (`exact_events`). Any other line is parsed as a variant and checked against every expectation
-(`parsed_events`). For a line in the exact format both functions give the same event, but
-`parsed_events` takes thirty times as long.
+The line is parsed as a variant and checked against every expectation. This takes thirty times as
+long as splitting a line in our writer's format (`pipeline.bronze.lines`).
 """
 
 from __future__ import annotations
@@ -43,31 +41,6 @@ _PARTS_ARE_RIGHT: Final = (
     "coalesce(forall(map_values(values), x -> x IS NOT NULL), true)"
 )
 _CORRUPT: Final = "_corrupt"
-# The most frequent first: kinds are compared one after the other.
-_ORDER: Final = (
-    *("request_received", "responded", "image_advanced", "forward_sent", "forward_replied"),
-    *("envelope_received", "execution_started", "request_decided", "commit_sent"),
-    *("commit_acknowledged", "client_invoked", "client_completed"),
-)
-
-
-def _looks_exact() -> Column:
-    kinds = [*_ORDER, *(kind for kind in schemas.KINDS if kind not in _ORDER)]
-    exact = None
-    for kind in kinds:
-        pattern = schemas.exact_pattern(kind)
-        is_kind = F.col("p.kind") == kind
-        matches = F.col("line").rlike(pattern)
-        for name in schemas.maps(kind):
-            # A pattern does not detect duplicate keys; the parser keeps one of them.
-            keys = F.regexp_count(F.col("line"), F.lit(schemas.KEY_OF_A_MAP))
-            distinct = F.size(F.array_distinct(F.map_keys(f"p.{name}")))
-            matches &= keys == distinct + len(schemas.KINDS[kind])
-        exact = F.when(is_kind, matches) if exact is None else exact.when(is_kind, matches)
-    assert exact is not None
-    of_this_run = F.col("p.run_id") == F.col("run")
-    is_text = F.expr("is_valid_utf8(line)")  # Invalid bytes could match the pattern.
-    return F.coalesce(exact.otherwise(F.lit(False)) & of_this_run & is_text, F.lit(False))
 
 
 def _literal(values: dict[str, str] | dict[str, list[str]], type_: str) -> Column:
@@ -137,21 +110,6 @@ def is_good(broken: str = "broken") -> Column:
     return F.size(F.array_except(broken, counted)) == 0
 
 
-def _structs(lines: DataFrame) -> DataFrame:
-    """Add `p`, the line as the union of all schemas, and `exact`: whether it has our format."""
-    schema = f"{schemas.line_schema()}, {_CORRUPT} STRING"
-    options = {**STRICT, "columnNameOfCorruptRecord": _CORRUPT}
-    struct = F.from_json("line", schema, options)
-    return lines.withColumn("p", struct).withColumn("exact", _looks_exact())
-
-
-def exact_events(lines: DataFrame) -> DataFrame:
-    """Parse the lines in the exact format of our writer; drop all others."""
-    columns = [F.expr(column) for column in schemas.table_columns()]
-    nothing = F.lit(None).cast("map<string,string>").alias("ext")
-    return _structs(lines).filter("exact").select(*lines.columns, *columns, nothing)
-
-
 def parsed_events(lines: DataFrame) -> DataFrame:
     """Parse and check lines of events; return the columns of an event table, `broken` and `ext`.
 
@@ -160,7 +118,10 @@ def parsed_events(lines: DataFrame) -> DataFrame:
     """
     kept = lines.columns
     columns = [F.expr(column) for column in schemas.table_columns()]
-    frame = _examined(_structs(lines).select(*kept, "p", "exact", *columns))
+    schema = f"{schemas.line_schema()}, {_CORRUPT} STRING"
+    options = {**STRICT, "columnNameOfCorruptRecord": _CORRUPT}
+    structs = lines.withColumn("p", F.from_json("line", schema, options))
+    frame = _examined(structs.select(*kept, "p", F.lit(False).alias("exact"), *columns))
     frame = frame.withColumn("parts_are_right", F.expr(_PARTS_ARE_RIGHT))
     ext = F.when(
         F.array_contains("broken", "unknown_field"),

@@ -14,25 +14,18 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from event_log.evidence import EVENT_SOURCES
 from pipeline import schemas
-from pipeline.bronze.lines import IS_BLANK, numbered
-from pipeline.frames import Frames, local_frame
-from pipeline.silver.events import SOURCES, cut_lines, unaccounted
+from pipeline.bronze.lines import IS_BLANK
+from pipeline.frames import Frames, has_no_rows, local_frame
+from pipeline.silver.events import PLACE
 from pipeline.silver.reading import is_good, parsed_events, parsed_others
 from pipeline.table import Table
 
-_KEY: Final = ("run", "node", "boot", "seq")
-_PLACE: Final = ("run", "file", "line_number")
 _KEPT: Final = (
-    *("silver/events", "silver/commits", "silver/dumps"),
+    *("silver/commits", "silver/dumps"),
     *("silver/kafka_requests", "silver/kafka_decisions"),
 )
-
-
-def _incomplete(frames: Frames) -> DataFrame:
-    """Return the files with lines that are not accounted for: run, file."""
-    kept = [frames[name].select("run", "file") for name in _KEPT]
-    return unaccounted(frames, reduce(DataFrame.unionByName, kept))
 
 
 def content() -> Column:
@@ -45,50 +38,59 @@ def content() -> Column:
 
 
 def _build(frames: Frames) -> DataFrame:
-    incomplete = _incomplete(frames)
-    if incomplete.isEmpty():
-        return local_frame(incomplete.sparkSession, [], SET_ASIDE.schema)
-    incomplete_files = F.broadcast(incomplete.select("run", "file"))
-    lines = numbered(frames).join(incomplete_files, on=["run", "file"], how="left_semi")
-    lines = lines.filter(~F.expr(IS_BLANK))
-    events = lines.filter(F.col("source").isin(*SOURCES))
-    accepted = frames["silver/events"].join(incomplete_files, on=["run", "file"], how="left_semi")
-    remaining = parsed_events(events).join(
-        accepted.select(*_PLACE), on=list(_PLACE), how="left_anti"
+    parts = [*_examined(frames), *_superfluous(frames), *_others(frames)]
+    if not parts:
+        return local_frame(frames["bronze/lines"].sparkSession, [], SET_ASIDE.schema)
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _examined(frames: Frames) -> Iterator[DataFrame]:
+    """Yield lines of events that break an expectation; a cut line is reported as cut."""
+    examined, superfluous = frames["silver/examined"], frames["silver/superfluous"]
+    if has_no_rows(examined):
+        return
+    bad = examined.filter(~is_good())
+    if not has_no_rows(superfluous):
+        places = F.broadcast(superfluous.select(*PLACE))
+        bad = bad.join(places, on=list(PLACE), how="left_anti")
+    reasons = F.expr("filter(broken, x -> x != 'unknown_field')")
+    yield _without_key(bad, F.lit("quarantined"), reasons)
+
+
+def _superfluous(frames: Frames) -> Iterator[DataFrame]:
+    """Yield duplicates and cut lines. They are read again, because a split line has no text."""
+    superfluous = frames["silver/superfluous"]
+    if has_no_rows(superfluous):
+        return
+    firsts = superfluous.filter("NOT is_cut").select("run", "first.*").distinct()
+    wanted = superfluous.select(*PLACE).unionByName(firsts)
+    lines = frames["raw"].filter(f"NOT {IS_BLANK}")
+    texts = lines.join(F.broadcast(wanted.distinct()), on=list(PLACE), how="left_semi")
+    parsed = parsed_events(texts.select(*PLACE, "line")).withColumn("content", content())
+    parsed = parsed.localCheckpoint()
+    cut = parsed.join(superfluous.filter("is_cut").select(*PLACE), on=list(PLACE), how="left_semi")
+    yield _without_key(cut, F.lit("cut"), F.array().cast("array<string>"))
+    kept = parsed.select(
+        "run",
+        F.struct("file", "line_number").alias("first"),
+        F.col("content").alias("kept_content"),
     )
-    cut = cut_lines(frames, frames["silver/events"]).withColumn("is_cut", F.lit(True))
-    remaining = remaining.join(F.broadcast(cut), on=list(_PLACE), how="left")
-    remaining = remaining.withColumn("is_cut", F.coalesce("is_cut", F.lit(False)))
-    good = remaining.filter(is_good() & ~F.col("is_cut")).withColumn("content", content())
-    keys = good.select(*_KEY).distinct()
-    kept = frames["silver/events"].join(F.broadcast(keys), on=list(_KEY), how="left_semi")
-    kept = kept.select(*_KEY, content().alias("kept_content"))
-    copies = good.join(kept, on=list(_KEY), how="left").select(
-        *_PLACE,
+    copies = parsed.join(superfluous.filter("NOT is_cut"), on=list(PLACE), how="inner")
+    yield copies.join(kept, on=["run", "first"], how="left").select(
+        *PLACE,
         "line",
         F.when(F.col("content") == F.col("kept_content"), "duplicate")
         .otherwise("two_writers")
         .alias("fate"),
         F.array().cast("array<string>").alias("reasons"),
-        "node",
-        "boot",
-        "seq",
+        *("node", "boot", "seq"),
     )
-    bad = remaining.filter(~is_good() | F.col("is_cut"))
-    fate = F.when(F.col("is_cut"), "cut").otherwise("quarantined")
-    reasons = F.expr("filter(broken, x -> NOT is_cut AND x != 'unknown_field')")
-    others = (
-        _without_key(bad, fate, reasons),
-        *_others(lines),
-        _kafka(frames, lines),
-    )
-    return reduce(DataFrame.unionByName, others, copies)
 
 
 def _without_key(lines: DataFrame, fate: Column, reasons: Column) -> DataFrame:
     """Return rows without node, boot and seq."""
     return lines.select(
-        *_PLACE,
+        *PLACE,
         "line",
         fate.alias("fate"),
         reasons.alias("reasons"),
@@ -97,25 +99,39 @@ def _without_key(lines: DataFrame, fate: Column, reasons: Column) -> DataFrame:
     )
 
 
-def _others(lines: DataFrame) -> Iterator[DataFrame]:
+def _others(frames: Frames) -> Iterator[DataFrame]:
+    """Yield invalid lines of transactions and dumps, and lines that are not of a Kafka's log."""
+    kept = [frames[name].select("run", "file") for name in _KEPT]
+    accepted = reduce(DataFrame.unionByName, kept).groupBy("run", "file").count()
+    counted = (
+        frames["bronze/counts"]
+        .filter("kind IS NULL")
+        .join(accepted, on=["run", "file"], how="left")
+    )
+    is_event = F.col("source").isin(*EVENT_SOURCES)
+    incomplete = counted.filter(~is_event & F.expr("lines - blank > coalesce(count, 0)"))
+    if incomplete.isEmpty():
+        return
+    files = F.broadcast(incomplete.select("run", "file"))
+    unsplit = frames["bronze/lines"].filter(f"kind IS NULL AND NOT {IS_BLANK}")
+    lines = unsplit.join(files, on=["run", "file"], how="left_semi")
     for source, shape in (("commits", "/commit"), ("dump", "/dump")):
-        of_source = lines.filter(F.col("source") == source).select(*_PLACE, "line")
+        of_source = lines.filter(F.col("source") == source).select(*PLACE, "line")
         bad = parsed_others(of_source, shape).filter(~is_good())
         yield _without_key(bad, F.lit("quarantined"), F.col("broken"))
-
-
-def _kafka(frames: Frames, lines: DataFrame) -> DataFrame:
-    """Return lines of a real Kafka's logs that match no pattern."""
     of_kafka = lines.filter(F.col("source").startswith("kafka_"))
-    kept = [frames[name].select(*_PLACE) for name in _KEPT[3:]]
-    remaining = of_kafka.join(kept[0].unionByName(kept[1]), on=list(_PLACE), how="left_anti")
+    places = [frames[name].select(*PLACE) for name in _KEPT[2:]]
+    remaining = of_kafka.join(places[0].unionByName(places[1]), on=list(PLACE), how="left_anti")
     reason = F.when(F.expr("is_valid_utf8(line)"), "not_of_this_log").otherwise("utf8")
-    return _without_key(remaining, F.lit("quarantined"), F.array(reason))
+    yield _without_key(remaining, F.lit("quarantined"), F.array(reason))
 
 
 SET_ASIDE: Final = Table(
     name="silver/set_aside",
-    inputs=("files", "bronze/lines", "bronze/blocks", *_KEPT),
+    inputs=(
+        *("raw", "bronze/lines", "bronze/counts", "silver/examined", "silver/superfluous"),
+        *_KEPT,
+    ),
     schema="run STRING, file STRING, line_number BIGINT, line STRING, fate STRING, "
     "reasons ARRAY<STRING>, node STRING, boot STRING, seq BIGINT",
     build=_build,

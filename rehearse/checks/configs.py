@@ -10,7 +10,7 @@ from cluster_model.configs.broker_configs.table import config_key
 from cluster_model.configs.topic_configs import TOPIC_CONFIGS
 from cluster_model.configs.types import ConfigException
 from rehearse.checks.topics import some
-from rehearse.cluster import Cluster, is_default, java_int
+from rehearse.cluster import Cluster, Configs, is_default, java_int
 from rehearse.findings import Evidence, Outcome, Place, Rule
 from rehearse.passwords import is_encoded_with, is_password
 
@@ -40,10 +40,25 @@ def _not_strings(cluster: Cluster) -> Iterator[Place]:
             yield Place(path, f"{some(names)}: not a JSON string")
 
 
-def _ghosts(cluster: Cluster) -> Iterator[Place]:
-    for name in cluster.tree.children("/config/topics"):
+def _ghosts(cluster: Cluster) -> Iterator[tuple[Configs, bool]]:
+    """Yield configs of topics that do not exist, and whether Kafka raises an exception for them."""
+    for name, configs in cluster.configs("topics"):
         if f"/brokers/topics/{name}" not in cluster.tree:
-            yield Place(f"/config/topics/{name}")
+            is_odd = any(not isinstance(value, str) for value in configs.values.values())
+            # Kafka takes this name for the default entity, and asks for a path without a name.
+            yield configs, is_odd or is_default(name)
+
+
+def _deleted_ghosts(cluster: Cluster) -> Iterator[Place]:
+    for configs, is_odd in _ghosts(cluster):
+        if not is_odd and (configs.values or configs.left_out):
+            yield Place(configs.path)
+
+
+def _odd_ghosts(cluster: Cluster) -> Iterator[Place]:
+    for configs, is_odd in _ghosts(cluster):
+        if is_odd:
+            yield Place(configs.path)
 
 
 def _unreadable(cluster: Cluster) -> Iterator[Place]:
@@ -172,8 +187,18 @@ RULES: Final = (
         effect="The configs are not migrated, and are deleted in ZooKeeper.",
         log="DeleteTopicConfig=",
         remedy="Delete {where}, unless the topic is missing by mistake.",
-        find=_ghosts,
+        find=_deleted_ghosts,
         evidence=Evidence.LIVE,
+    ),
+    Rule(
+        id="config-of-no-topic-odd",
+        what="There are configs of a topic that does not exist, and they cannot be read.",
+        outcome=Outcome.STUCK,
+        effect="The migration does not read them. But when the controller writes the metadata "
+        "back, it fails at them for ever, and owns /controller. The brokers are never told.",
+        log="Unhandled error in SyncKRaftMetadataEvent",
+        remedy="Delete {where}.",
+        find=_odd_ghosts,
     ),
     Rule(
         id="config-unreadable",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from cluster_model.image import PROTOCOL_CODES
 from cluster_model.inter_broker_protocol import LEVELS, level_of
 from rehearse.checks.topics import some
 from rehearse.cluster import Cluster, ServerProperties, ShapeError, UnreadableError, object_in
@@ -18,6 +19,7 @@ _AUTHORIZER: Final = "authorizer.class.name"
 _ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 _STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _LISTENER: Final = "inter.broker.listener.name"
+_PROTOCOL_MAP: Final = "listener.security.protocol.map"
 _VOTERS: Final = "controller.quorum.voters"
 _BOOTSTRAP: Final = "controller.quorum.bootstrap.servers"
 _CONTROLLER_LISTENERS: Final = "controller.listener.names"
@@ -60,8 +62,7 @@ def _levels_of_old_controllers(cluster: Cluster) -> Iterator[Place]:
 
 def _unknown_levels(cluster: Cluster) -> Iterator[Place]:
     for file in cluster.broker_files():
-        level = level_of(file.get(_IBP) or _DEFAULT_IBP)
-        if level is None or LEVELS.index(level) > LEVELS.index(_DEFAULT_IBP):
+        if level_of(file.get(_IBP) or _DEFAULT_IBP) is None:
             yield Place(f"{file.file}: {_IBP}", str(file.get(_IBP)))
 
 
@@ -79,15 +80,42 @@ def _several_log_dirs(cluster: Cluster) -> Iterator[Place]:
             yield Place(f"{file.file}: log.dirs", f"{len(folders)} folders at {file.get(_IBP)}")
 
 
-def _half_migrating(cluster: Cluster) -> Iterator[Place]:
-    """A ZooKeeper broker with the flag must know the controllers."""
+def _no_voters(cluster: Cluster) -> Iterator[Place]:
     for file in cluster.broker_files():
-        if not _is_true(file, _FLAG):
-            continue
-        if not (file.get(_VOTERS) or file.get(_BOOTSTRAP)):
+        if _is_true(file, _FLAG) and not (file.get(_VOTERS) or file.get(_BOOTSTRAP)):
             yield Place(f"{file.file}: {_VOTERS}")
-        if not file.words(_CONTROLLER_LISTENERS):
+
+
+def _no_controller_listeners(cluster: Cluster) -> Iterator[Place]:
+    for file in cluster.broker_files():
+        if _is_true(file, _FLAG) and not file.words(_CONTROLLER_LISTENERS):
             yield Place(f"{file.file}: {_CONTROLLER_LISTENERS}")
+
+
+def _early_controller_listeners(cluster: Cluster) -> Iterator[Place]:
+    for file in cluster.broker_files():
+        if not _is_true(file, _FLAG) and file.words(_CONTROLLER_LISTENERS):
+            yield Place(f"{file.file}: {_CONTROLLER_LISTENERS}")
+
+
+def _mapped(file: ServerProperties) -> frozenset[str]:
+    """Return the names of listeners whose security protocol is known."""
+    pairs = file.words(_PROTOCOL_MAP) or PROTOCOL_CODES
+    return frozenset(pair.partition(":")[0].strip().upper() for pair in pairs)
+
+
+def _unmapped_controllers(cluster: Cluster) -> Iterator[Place]:
+    for file in cluster.broker_files():
+        names = file.words(_CONTROLLER_LISTENERS)
+        if _is_true(file, _FLAG) and names and names[0].upper() not in _mapped(file):
+            yield Place(f"{file.file}: {_PROTOCOL_MAP}", names[0])
+
+
+def _unmapped_brokers(cluster: Cluster) -> Iterator[Place]:
+    for file in cluster.properties:
+        name = file.get(_LISTENER)
+        if name is not None and name.upper() not in _mapped(file):
+            yield Place(f"{file.file}: {_PROTOCOL_MAP}", name)
 
 
 def _brokers_without_flag(cluster: Cluster) -> Iterator[Place]:
@@ -278,13 +306,49 @@ RULES: Final = (
         find=_several_log_dirs,
     ),
     Rule(
-        id="file-broker-incomplete",
-        what="A broker has the migration's flag, and lacks what it needs to find controllers.",
+        id="file-broker-voters",
+        what="A broker has the migration's flag, and does not know the controllers.",
         outcome=Outcome.DIES,
         effect="The broker does not start.",
-        log="If using `zookeeper.metadata.migration.enable`",
-        remedy="Set controller.quorum.voters and controller.listener.names.",
-        find=_half_migrating,
+        log="must contain a parseable set of controllers",
+        remedy="Set controller.quorum.voters as on the controllers.",
+        find=_no_voters,
+    ),
+    Rule(
+        id="file-broker-listener-names",
+        what="A broker has the migration's flag, and no controller.listener.names.",
+        outcome=Outcome.DIES,
+        effect="The broker does not start.",
+        log="must not be empty when running in ZooKeeper migration mode",
+        remedy="Set controller.listener.names as on the controllers.",
+        find=_no_controller_listeners,
+    ),
+    Rule(
+        id="file-broker-early",
+        what="A broker has controller.listener.names, and not the migration's flag.",
+        outcome=Outcome.DIES,
+        effect="The broker does not start.",
+        log="must be empty when not running in KRaft mode",
+        remedy="Set zookeeper.metadata.migration.enable=true in the same restart.",
+        find=_early_controller_listeners,
+    ),
+    Rule(
+        id="file-controller-listener-map",
+        what="A broker has no security protocol for the controllers' listener.",
+        outcome=Outcome.DIES,
+        effect="A broker with the migration's flag does not start.",
+        log="No enum constant org.apache.kafka.common.security.auth.SecurityProtocol.",
+        remedy="Add the controllers' listener to listener.security.protocol.map.",
+        find=_unmapped_controllers,
+    ),
+    Rule(
+        id="file-listener-map",
+        what="There is no security protocol for inter.broker.listener.name.",
+        outcome=Outcome.DIES,
+        effect="The controller or broker does not start.",
+        log="defined in inter.broker.listener.name not found in listener.security.protocol.map",
+        remedy="Add the listener to listener.security.protocol.map, also on controllers.",
+        find=_unmapped_brokers,
     ),
     Rule(
         id="file-broker-flag",

@@ -55,7 +55,8 @@ def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> int:
     secrets = 0
     part = file.with_name(f"{file.name}.part")
     try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with open(os.open(part, flags, 0o600), "wb") as out:
             out.write(orjson.dumps(header) + b"\n")
             for path in sorted(tree.znodes):
                 line = _line(path, tree.znodes[path], fernet)
@@ -63,6 +64,7 @@ def write_dump(tree: ZnodeTree, file: Path, key: bytes | None = None) -> int:
                 out.write(orjson.dumps(line) + b"\n")
         part.replace(file)
     except OSError as error:
+        part.unlink(missing_ok=True)
         raise SourceError(f"{file} cannot be written: {error.strerror}.") from None
     return secrets
 
@@ -106,14 +108,19 @@ def _without_secrets(path: str, znode: Znode) -> tuple[bytes | None, tuple[str, 
     if path.startswith(_TOKENS):
         return None, ()
     _, root, entity_type, *_ = (*path.split("/"), "", "")
-    if root != "config" or entity_type not in _SHOWN:
+    if root != "config" or entity_type in ("", "changes"):
         return data, None
-    try:  # What cannot be understood may be secret.
+    # What cannot be understood may be secret.
+    try:
         content = orjson.loads(data)
-        configs = content["config"]
-        secrets = tuple(name for name in configs if not _SHOWN[entity_type](name))
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         return None, ()
+    if not isinstance(content, dict) or content.keys() - {"version", "config"}:
+        return None, ()
+    configs = content.get("config", {})
+    if not isinstance(configs, dict) or entity_type not in _SHOWN:
+        return None, ()
+    secrets = tuple(name for name in configs if not _SHOWN[entity_type](name))
     if not secrets:
         return data, None
     shown = {name: value for name, value in configs.items() if name not in secrets}

@@ -21,7 +21,9 @@ _ATTEMPTS_MAX: Final = 3
 _ACLS_AT_ONCE: Final = 1_000
 
 
-async def read_ensemble(address: str, access: ZooKeeperAccess = OPEN_ACCESS) -> ZnodeTree:
+async def read_ensemble(
+    address: str, access: ZooKeeperAccess = OPEN_ACCESS, *, acls: bool = True
+) -> ZnodeTree:
     """Return the tree of a running ensemble.
 
     It is read again, at most three times, if writes happen meanwhile.
@@ -29,6 +31,7 @@ async def read_ensemble(address: str, access: ZooKeeperAccess = OPEN_ACCESS) -> 
     Args:
         address: `HOST:PORT[,HOST:PORT...][/chroot]`.
         access: the credential and the TLS context of the session.
+        acls: also read the ACL of each znode, which takes most of the time.
 
     Raises:
         SourceError: there is no ZooKeeper, no chroot, or no connection to the end.
@@ -47,36 +50,39 @@ async def read_ensemble(address: str, access: ZooKeeperAccess = OPEN_ACCESS) -> 
     try:
         if await session.exists("/" if not chroot else "") is None:
             raise SourceError(f"{address}: there is no /{chroot} in this ZooKeeper.")
-        return await _read_tree(session)
-    except (ConnectionLostError, ZooKeeperRejectedError, ValueError) as error:
+        return await _read_tree(session, acls)
+    except ZooKeeperRejectedError as error:
+        hint = "A ZooKeeper before 3.6 cannot be read so: use --snapshot"
+        raise SourceError(f"{address}: {error}. {hint}.") from None
+    except (ConnectionLostError, ValueError) as error:
         raise SourceError(f"{address}: {error}.") from None
     finally:
         await session.close()
 
 
-async def _read_tree(session: ZooKeeperSession) -> ZnodeTree:
+async def _read_tree(session: ZooKeeperSession, with_acls: bool) -> ZnodeTree:
     for _ in range(_ATTEMPTS_MAX):
         await session.sync()
         await session.children("")
         before = session.last_zxid
-        znodes = await _read_all(session)
+        znodes = await _read_all(session, with_acls)
         await session.children("")
         if session.last_zxid == before:
             return ZnodeTree(znodes, before)
     return ZnodeTree(znodes, session.last_zxid, is_one_state=False)
 
 
-async def _read_all(session: ZooKeeperSession) -> Mapping[str, Znode]:
+async def _read_all(session: ZooKeeperSession, with_acls: bool) -> Mapping[str, Znode]:
     """Read breadth first: at each depth, all data, all lists of children, all ACLs."""
     znodes: dict[str, Znode] = {}
     paths: Sequence[str] = ROOTS
     while paths:
         results = await session.read_allowed([ReadData(path) for path in paths])
         existing = [path for path, result in zip(paths, results, strict=True) if result is not None]
-        acls = await _acls(session, existing)
+        acls = await _acls(session, existing) if with_acls else {}
         for path, result in zip(paths, results, strict=True):
             if result is not None:
-                znodes[path] = _znode(result, acls[path])
+                znodes[path] = _znode(result, acls.get(path))
         if len(znodes) > ZNODES_MAX:
             raise ValueError(f"more than {ZNODES_MAX:,} znodes")
         # A session may list the children of a znode only if it may read the znode's data.

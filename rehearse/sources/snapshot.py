@@ -41,7 +41,6 @@ _MAGIC: Final = b"ZKSN"
 _OPEN_ACL: Final = -1
 _NAME: Final = re.compile(r"snapshot\.([0-9a-f]{1,16})(\.gz|\.snappy)?")
 _BYTES_MAX: Final = 1 << 31
-_ROOT_PATHS: Final = ("", "/")
 _EPOCH_SHIFT: Final = 32
 
 
@@ -68,26 +67,27 @@ def read_snapshot(directory: Path, chroot: str = "", logs: Path | None = None) -
     Raises:
         SourceError: there is no intact snapshot, a log is damaged, or transactions are missing.
     """
+    chroot = chroot.rstrip("/")
     try:
-        zxid, stored = _newest_snapshot(directory)
+        zxid, stored = _newest_snapshot(directory, chroot)
         for transaction in _later_transactions(logs or directory, zxid):
-            _apply(transaction, stored)
+            _apply(transaction, stored, chroot)
             zxid = transaction.zxid
     except (OSError, TornLogError) as error:
         raise SourceError(f"{directory}: {error}.") from None
-    chroot = chroot.rstrip("/")
-    if chroot and chroot not in stored:
+    if chroot and stored.pop(chroot, None) is None:
         raise SourceError(f"{directory}: there is no {chroot} in this ZooKeeper.")
-    znodes = {
-        path[len(chroot) :]: entry.znode
-        for path, entry in stored.items()
-        if path.startswith(f"{chroot}/") and is_in_layout(path[len(chroot) :])
-    }
-    return ZnodeTree(znodes, zxid)
+    return ZnodeTree({path[len(chroot) :]: entry.znode for path, entry in stored.items()}, zxid)
 
 
-def _newest_snapshot(directory: Path) -> tuple[int, dict[str, _Stored]]:
-    """Return the zxid and the znodes of the newest intact snapshot."""
+def _is_wanted(path: str, chroot: str) -> bool:
+    """Return whether a path is the chroot itself, or Kafka's below it."""
+    is_below = path.startswith(f"{chroot}/")
+    return (is_below and is_in_layout(path[len(chroot) :])) or bool(chroot and path == chroot)
+
+
+def _newest_snapshot(directory: Path, chroot: str) -> tuple[int, dict[str, _Stored]]:
+    """Return the zxid and the wanted znodes of the newest intact snapshot."""
     folder = directory / "version-2" if (directory / "version-2").is_dir() else directory
     named = [(match, file) for file in folder.iterdir() if (match := _NAME.fullmatch(file.name))]
     if not named:
@@ -97,7 +97,8 @@ def _newest_snapshot(directory: Path) -> tuple[int, dict[str, _Stored]]:
         try:
             if match[2] == ".snappy":
                 raise _Damaged("compressed with snappy, which is not supported")
-            return int(match[1], 16), dict(_read(file))
+            znodes = {path: entry for path, entry in _read(file) if _is_wanted(path, chroot)}
+            return int(match[1], 16), znodes
         except (struct.error, IndexError, _Damaged, EOFError, zlib.error, OSError) as error:
             problems.append(f"{file.name}: {error}")
     raise SourceError(f"{directory} has no intact snapshot: {'; '.join(problems[:3])}.")
@@ -213,7 +214,7 @@ def _later_transactions(directory: Path, zxid: int) -> Iterator[Transaction]:
             yield transaction
 
 
-def _apply(transaction: Transaction, stored: dict[str, _Stored]) -> None:
+def _apply(transaction: Transaction, stored: dict[str, _Stored], chroot: str) -> None:
     if transaction.failed:
         return
     if transaction.kind == "close_session":
@@ -222,14 +223,15 @@ def _apply(transaction: Transaction, stored: dict[str, _Stored]) -> None:
         for path in owned:
             del stored[path]
     for operation in transaction.operations:
-        _apply_operation(operation, transaction.session, stored)
+        if _is_wanted(operation.path, chroot):
+            _apply_operation(operation, transaction.session, stored)
 
 
 def _apply_operation(operation: LoggedOperation, session: int, stored: dict[str, _Stored]) -> None:
     path, entry = operation.path, stored.get(operation.path)
     acls = _logged_acl(operation.acl) if operation.acl is not None else None
     match operation.kind:
-        case "create" if entry is None and path not in _ROOT_PATHS:
+        case "create" if entry is None:
             znode = Znode(operation.data, 0, ephemeral=operation.ephemeral, acls=acls)
             stored[path] = _Stored(znode, session if operation.ephemeral else 0)
         case "set" if entry is not None:

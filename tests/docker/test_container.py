@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -95,51 +95,69 @@ def test_image_needs_no_command_and_no_mount(images: None) -> None:
         assert docker("inspect", "--format={{.State.ExitCode}}", container) == "0"
 
 
-@pytest.mark.parametrize("language", ["Python", *TOOLS])
-def test_client_of_each_language_works_through_mapped_ports(
-    images: None, language: str, tmp_path: Path
-) -> None:
-    """The program of docs/guides/moving-controller.md, while a service's controller dies.
+SHELL = ("bash", "-euo", "pipefail", "-c")
+
+
+def test_client_of_each_language_works_through_mapped_ports(images: None, tmp_path: Path) -> None:
+    """The programs of docs/guides/moving-controller.md, while a service's controller dies.
 
     A service of a CI job gets neither a command nor a mount, only ports and variables.
     """
-    if missing := [tool for tool in TOOLS.get(language, ()) if shutil.which(tool) is None]:
-        not_tested(f"{language}: {', '.join(missing)} missing")
     guide = (ROOT / "docs/guides/moving-controller.md").read_text(encoding="utf-8")
-    printed = [block for block in blocks(guide) if block.section == language]
-    for block in printed:
-        if block.file is not None:
-            write(tmp_path / block.file, block.text)
-    *preparations, use = [block.text for block in printed if block.language == "sh"]
+    printed = list(blocks(guide))
+    missing = {
+        language: tools for language, tools in TOOLS.items() if not all(map(shutil.which, tools))
+    }
+    languages = [language for language in ("Python", *TOOLS) if language not in missing]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    shell = ["bash", "-euo", "pipefail", "-c"]
-    for preparation in preparations:
-        subprocess.run([*shell, preparation], cwd=tmp_path, env=environment, check=True)
+    uses = {}
+    for language in languages:
+        section = [block for block in printed if block.section == language]
+        for block in section:
+            if block.file is not None:
+                write(tmp_path / block.file, block.text)
+        *preparations, uses[language] = [block.text for block in section if block.language == "sh"]
+        for preparation in preparations:
+            subprocess.run([*SHELL, preparation], cwd=tmp_path, env=environment, check=True)
     with Ports() as reserved:
         ports = [reserved.choose() for _ in range(3)]
     addresses = ",".join(f"localhost:{port}" for port in ports)
-    with service(
-        *(f"--publish=127.0.0.1:{port}:{9092 + number}" for number, port in enumerate(ports)),
-        BRIDGEHEAD_ADVERTISED=addresses,
-        KAFKA_ZOOKEEPER_SESSION_TIMEOUT_MS="2000",
-    ) as container:
+    write(tmp_path / "moving/cluster/cluster.json", json.dumps({"bootstrap_servers": addresses}))
+    write(tmp_path / "moving/break-it.sh", "until [ -e moving/broken ]; do sleep 0.1; done\n")
+    with (
+        service(
+            *(f"--publish=127.0.0.1:{port}:{9092 + number}" for number, port in enumerate(ports)),
+            BRIDGEHEAD_ADVERTISED=addresses,
+            KAFKA_ZOOKEEPER_SESSION_TIMEOUT_MS="2000",
+        ) as container,
+        ExitStack() as running,
+    ):
         wait_until(lambda: health(container) == "healthy", "a healthy service")
-        document = json.dumps({"bootstrap_servers": addresses})
-        write(tmp_path / "moving/cluster/cluster.json", document)
-        kill = f"sleep 1\ndocker exec {container} bridgehead controller kill\n"
-        write(tmp_path / "moving/break-it.sh", kill)
-        done = subprocess.run(
-            [*shell, use],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+        programs = {}
+        for language, use in uses.items():
+            output = running.enter_context((tmp_path / language).open("w"))
+            command = [*SHELL, use]
+            programs[language] = running.enter_context(
+                subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output)
+            )
+            running.callback(programs[language].kill)
+
+        def created(language: str) -> set[str]:
+            text = (tmp_path / language).read_text(encoding="utf-8")
+            return set(re.findall(r"^(\S+-\d+) after", text, re.M))
+
+        wait_until(lambda: all(map(created, languages)), "a topic of each client")
+        docker("exec", container, "bridgehead", "controller", "kill")
+        assert all(len(created(language)) < 30 for language in languages)
+        write(tmp_path / "moving/broken", "")
+        assert {name: program.wait() for name, program in programs.items()} == dict.fromkeys(
+            languages, 0
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        created = set(re.findall(r"^(\S+-\d+) after", done.stdout, re.M))
-        assert len(created) == 30
-        assert set(admin(addresses).list_topics(timeout=30).topics) == created
+        topics = set(admin(addresses).list_topics(timeout=30).topics)
+        assert topics == set.union(*map(created, languages))
+        assert len(topics) == 30 * len(languages)
+    if missing:
+        not_tested(f"a service with clients of other languages: no {missing}")
 
 
 def write(path: Path, text: str) -> None:

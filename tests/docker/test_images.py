@@ -36,10 +36,10 @@ def inspected(image: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("image", "megabytes_max"),
     [
-        ("bridgehead-node", 300),
-        ("bridgehead-zookeeper", 400),
-        ("bridgehead", 400),
-        ("bridgehead-tools", 1400),
+        ("bridgehead-node", 170),
+        ("bridgehead-zookeeper", 275),
+        ("bridgehead", 275),
+        ("bridgehead-tools", 900),
     ],
 )
 def test_image_sizes(images: None, image: str, megabytes_max: int) -> None:

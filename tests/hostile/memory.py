@@ -114,18 +114,18 @@ ABUSES: Final = (
 
 
 def _send(address: str, abuse: Abuse, until: float) -> tuple[int, int]:
-    """Send requests; return how many were answered, and how many were not."""
-    answered = unanswered = 0
+    """Send requests; return how many got a response, and how many did not."""
+    responses = closed = 0
     while time.monotonic() < until:
         with Wire(address) as wire:
             for _ in range(abuse.calls):
                 if not isinstance(wire.call(abuse.payload()), bytes):
-                    unanswered += 1
+                    closed += 1
                     break
-                answered += 1
+                responses += 1
                 if time.monotonic() > until:
                     break
-    return answered, unanswered
+    return responses, closed
 
 
 def _half(addresses: list[str], abuse: Abuse, seconds: float) -> tuple[int, int]:
@@ -141,18 +141,18 @@ def _half(addresses: list[str], abuse: Abuse, seconds: float) -> tuple[int, int]
         thread.start()
     for thread in threads:
         thread.join()
-    return sum(answered for answered, _ in sums), sum(unanswered for _, unanswered in sums)
+    return sum(responses for responses, _ in sums), sum(closed for _, closed in sums)
 
 
 def _halves(
     addresses: list[str], pids: list[int], abuse: Abuse, seconds: float
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield for each half: answered, unanswered, and the bytes by which a broker grew at most."""
+    """Yield for each half: responses, requests without one, and the growth of a broker in bytes."""
     for _ in range(2):
         before = [resident_bytes(pid) for pid in pids]
-        answered, unanswered = _half(addresses, abuse, seconds)
+        responses, closed = _half(addresses, abuse, seconds)
         after = [resident_bytes(pid) for pid in pids]
-        yield answered, unanswered, max(a - b for a, b in zip(after, before, strict=True))
+        yield responses, closed, max(a - b for a, b in zip(after, before, strict=True))
 
 
 def fill_the_memory(folder: Path, report: Report) -> None:
@@ -166,7 +166,7 @@ def fill_the_memory(folder: Path, report: Report) -> None:
         seconds = MINUTES * 60 / len(ABUSES) / 2
         for abuse in ABUSES:
             first, second = _halves(addresses, pids, abuse, seconds)
-            report.expect(not first[1] + second[1], f"{abuse.name}: a request was not answered")
+            report.expect(not first[1] + second[1], f"{abuse.name}: a request got no response")
             grown = second[2]
             report.expect(
                 grown < GROWTH_BYTES_MAX,

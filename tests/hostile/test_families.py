@@ -11,6 +11,7 @@ from tests.hostile.__main__ import FRAMES, run_family
 from tests.hostile.families import FAMILIES
 from tests.hostile.family import Family, Report
 
+LASTING = ("ensembles", "hanging policies", "memory")
 QUICK = ("evidence", "prepared folders", "damaged logs", "other users")
 
 
@@ -25,6 +26,15 @@ def test_a_family_has_no_finding(name: str) -> None:
         family.attack(Path(folder), report)
     assert report.findings == []
     assert report.tries or report.figures
+
+
+@pytest.mark.long
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", LASTING)
+def test_a_lasting_family_has_no_finding(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.hostile.memory.MINUTES", 1.5)
+    test_a_family_has_no_finding(name)
 
 
 def test_no_family_is_listed_twice() -> None:

@@ -164,12 +164,12 @@ def check(history: History) -> Iterator[Violation | None]:
         yield violation if event["broker_epoch"] <= 0 else None
 
 
-INPUTS: Final = ("silver/events",)
+INPUTS: Final = ("silver/broker_registered",)
 SQL: Final = f"""
 SELECT run, CASE WHEN broker_epoch <= 0 THEN incarnation END AS key,
-  array({sql.row_of("events")}) AS rows,
+  array({sql.row_of("broker_registered")}) AS rows,
   concat(incarnation, ': epoch ', broker_epoch) AS sentence
-FROM events WHERE kind = 'broker_registered'
+FROM broker_registered
 """
 ''',
         "tests/golden/registrations_have_epochs.yaml": """registered:
@@ -289,6 +289,7 @@ RESTART_BROKER = Fault(
         name="broker_registered_again",
         actions=("restart_broker",),
         check=_event_during_work("broker_registered"),
+        reads=("broker_registered",),
         sql=_sql_of_event_during_work("broker_registered"),
     ),
 """,
@@ -347,11 +348,10 @@ from pipeline.table import Table
 
 REGISTRATIONS: Final = Table(
     name="gold/registrations",
-    inputs=("silver/events",),
+    inputs=("silver/broker_registered",),
     schema="run STRING, node STRING, registrations BIGINT",
     build=query(
-        "SELECT run, node, count(*) AS registrations FROM events "
-        "WHERE kind = 'broker_registered' GROUP BY run, node"
+        "SELECT run, node, count(*) AS registrations FROM broker_registered GROUP BY run, node"
     ),
 )
 ''',

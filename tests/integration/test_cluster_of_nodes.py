@@ -75,3 +75,25 @@ def test_a_node_that_cannot_read_a_znode_names_it(
     cluster = Cluster(brokers=1, data_dir=tmp_path / "c", zookeeper=zookeeper.connect)
     with pytest.raises(ClusterError, match="Broker 1 did not start: /cluster/id"):
         cluster.start()
+
+
+def test_brokers_keep_their_logs_out_of_the_zookeeper_of_another_cluster(
+    tmp_path: Path, start_cluster: StartCluster, zookeeper_server: EmbeddedZooKeeper
+) -> None:
+    """An emptied ZooKeeper stays empty: with new paths, other brokers would serve no topics."""
+    mine, emptied, other = (f"{zookeeper_server.connect}/owner/{n}" for n in (1, 2, 3))
+    cluster = start_cluster(brokers=1, data_dir=tmp_path / "mine", zookeeper=mine)
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers.split(","))
+    admin.create_topics([NewTopic("kept", 5, 1)])
+    admin.close()
+    cluster_id = cluster.cluster_id
+    cluster.stop()
+    logs = sorted(path.name for path in tmp_path.glob("mine/nodes/1/logs/kept-*"))
+    stranger = start_cluster(brokers=1, data_dir=tmp_path / "other", zookeeper=other)
+    for connect, named in ((emptied, "no cluster"), (other, f"cluster {stranger.cluster_id}")):
+        moved = Cluster(brokers=1, data_dir=tmp_path / "mine", zookeeper=connect)
+        with pytest.raises(ClusterError, match=f"ZooKeeper names {named}, but .* {cluster_id}: "):
+            moved.start()
+    with kazoo_client(zookeeper_server.connect) as client:
+        assert client.exists("/owner/2/cluster") is None
+    assert sorted(path.name for path in tmp_path.glob("mine/nodes/1/logs/kept-*")) == logs

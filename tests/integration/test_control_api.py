@@ -234,6 +234,12 @@ def test_every_operation_acts_on_the_cluster(cluster: Cluster) -> None:
         409,
         f"No controller other than broker {killed} became active within 0.2 s.",
     )
+    assert api.post("/upgrade") == {"id": None, "remaining": 0}  # every broker forwards already
+    slow = {"action": "delay", "delay_ms": 90, "jitter_ms": 30, "count": "cluster"}
+    api.post("/faults/add", **slow, probability=0.5, api="DeleteTopics")
+    assert {listed["rule"]["jitter_ms"] for listed in cluster.faults.list()} == {30}
+    assert api.post("/reset")["started"] == []
+    assert cluster.faults.list() == []
     assert api.rejection("/judge") == (409, "The run is not sealed: POST /evidence/seal seals it.")
     addresses = {str(broker): f"localhost:{broker}" for broker in (1, 2, 3)}
     assert "does not wait for addresses" in api.rejection("/advertise", addresses=addresses)[1]

@@ -196,7 +196,8 @@ def test_metadata_goes_to_kraft_and_back(
             assert clients_see(ours.bootstrap_servers) <= {1, 2, 3}
 
             ours.stop_node(2)  # It asks the controller to move its leaderships.
-            assert "entering controlled shutdown" in kraft.log
+            assert "broker 2 has requested and been granted a controlled shutdown" in kraft.log
+            assert "request from broker 2 to shut down has been granted" in kraft.log
             records.wait_for_more()
             ours.start_node(2)
             wait_until(lambda: follow_kraft(ours), timeout_s=30)
@@ -274,15 +275,13 @@ def test_nodes_follow_the_next_controller_of_the_quorum(
     with migrated(start_cluster, zookeeper, tmp_path, count=3) as (ours, quorum):
         for controller in quorum:
             controller.start()
-        active = wait_until(
-            lambda: writer_of(quorum), lambda found: found is not None, timeout_s=80
-        )
+        active = wait_until(lambda: writer_of(quorum), timeout_s=80)
         assert active is not None
         admin = ConfluentAdmin(ours.bootstrap_servers)
         admin.create("before", 2, 3, {})
         active.kill()
         others = [controller for controller in quorum if controller is not active]
-        wait_until(lambda: writer_of(others), bool, timeout_s=60)
+        wait_until(lambda: writer_of(others), timeout_s=60)
         admin.create("after", 2, 3, {})
         with kazoo_client(zookeeper.connect) as client:
             state = "/brokers/topics/after/partitions/1/state"

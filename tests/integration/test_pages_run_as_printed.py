@@ -21,7 +21,7 @@ FOLLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "docs/evidence.md": (),
     "docs/guides/admin-client.md": (),
     "docs/guides/fault-rules.md": (),
-    "docs/guides/from-zookeeper-to-kraft.md": (),
+    "docs/guides/from-zookeeper-to-kraft.md": ("Rehearse", "Back"),  # need Kafka's jars
     "docs/guides/moving-controller.md": tuple(TOOLS),
     "docs/guides/secure-client.md": (),
     "docs/guides/troubleshooting.md": (),

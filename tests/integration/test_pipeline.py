@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,16 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.generated_evidence.__main__ import PLANTED, generate
+from event_log.clock import ManualClock
+from event_log.events import EVENT_KINDS
 from event_log.evidence import MANIFEST, RUN, RunDescription
+from event_log.writer import FileEventLog
 from judge import seals
 from judge.evidence.kafka_logs import RUN_ID, gather_kafka
 from judge.properties import PROPERTY_SPECS
 from judge.property import Violation
 from judge.verdicts import Verdict, VerdictRow
+from pipeline.bronze.lines import COUNTS, LINES
 from pipeline.evidence import PipelineEvidenceError, Run, find_runs
 from pipeline.folders import MADE, digests
 from pipeline.frames import Frames, local_frame
@@ -34,7 +38,8 @@ from pipeline.gold.effects import EFFECTS
 from pipeline.run import TABLES, Pipeline
 from pipeline.session import RAW_FILES, open_session
 from pipeline.silver.boots import BOOTS
-from pipeline.table import TableError
+from pipeline.silver.events import EXAMINED, OF_KINDS, SUPERFLUOUS
+from pipeline.table import Table, TableError
 from tests import golden_histories
 from tests.integration.kafka_log_samples import write_logs
 from tests.integration.pipeline_runs import accepted, expand_all
@@ -45,9 +50,13 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.long]
 GENERATED = "generated"
 UNSEALED = "unsealed"
 FEW = ("zombie_write", "line_duplicated", "unauthorized_write", GENERATED)
-BUILT_AT_A_TIME = 16
-# Bronze tables are not compared: their rows depend on the blocks that were read.
-COMPARED = [table for table in TABLES if not table.name.startswith("bronze/")]
+BUILT_AT_A_TIME = 30
+VERBATIM = Table(
+    name="bronze/verbatim",
+    inputs=("raw",),
+    schema="run STRING, file STRING, line_number BIGINT, source STRING, line STRING",
+    build=lambda frames: frames["raw"],
+)
 
 
 @pytest.fixture(scope="module")
@@ -172,9 +181,60 @@ def test_every_line_is_accounted_for(judged: Judged) -> None:
     assert [row["file"] for row in rows if row["read"] != row["accounted"]] == []
 
 
+def _difficult(event: Any, text: str) -> Any:
+    """Return an event of this kind with `text` in every string."""
+    values = {
+        "str": text,
+        "str | None": text,
+        "int": -7,
+        "int | None": None,
+        "bool": True,
+        "float": 0.25,
+        "Identity": (3, text, 7),
+        "list[str]": [text, ""],
+        "list[tuple[str, int]]": [(text, 36), ("", 0)],
+        "dict[str, float]": {text: 1.5, "": 2},
+    }
+    return event(*(values[str(field.type)] for field in fields(event)))
+
+
+@pytest.mark.parametrize("text", ['a"b\\c', "\\n\n\\\t\r\b\f/", "null", "", "ä€𝄞 \x7f"])
+def test_split_line_gives_the_same_event_as_an_examined_line(
+    spark: SparkSession, tmp_path: Path, text: str
+) -> None:
+    """Each kind once, with texts that JSON escapes, or that look like other values."""
+    log = FileEventLog(
+        tmp_path, run_id="r", node=text or "1", boot="b", host_boot_id=text, clock=ManualClock()
+    )
+    for event in EVENT_KINDS.values():
+        log.append(_difficult(event, text))
+    log.close()
+    (path,) = tmp_path.glob("*.jsonl")
+    written = path.read_text(encoding="utf-8").splitlines()
+    rows = [("r", "f", at, "node", line) for at, line in enumerate(written, 1)]
+    raw = local_frame(spark, rows, VERBATIM.schema)
+    lines = LINES.make({"raw": raw}).localCheckpoint()
+    assert lines.filter("kind IS NULL").count() == 0
+    unsplit = lines.selectExpr("*").filter("false")
+    nothing = {
+        "silver/examined": local_frame(spark, [], EXAMINED.schema),
+        "silver/superfluous": local_frame(spark, [], SUPERFLUOUS.schema),
+    }
+    split = {"bronze/lines": lines, "bronze/counts": COUNTS.make({"bronze/lines": lines})}
+    examined = EXAMINED.make(
+        {"bronze/lines": raw.selectExpr("*", "CAST(NULL AS STRING) AS kind")}
+    ).localCheckpoint()
+    assert examined.filter("size(broken) > 0").count() == 0
+    checked = {"bronze/lines": unsplit, "bronze/counts": COUNTS.make({"bronze/lines": unsplit})}
+    for table in OF_KINDS:
+        (ours,) = table.make({**nothing, **split}).collect()
+        (theirs,) = table.make({**nothing, **checked, "silver/examined": examined}).collect()
+        assert ours == theirs
+
+
 def test_unknown_fields_are_kept_separately(judged: Judged) -> None:
     name = "line_unknown_field"
-    kept = judged.pipeline.read("silver/events").filter(f"run = '{name}' AND ext IS NOT NULL")
+    kept = judged.pipeline.read("silver/examined").filter(f"run = '{name}' AND ext IS NOT NULL")
     (row,) = kept.collect()
     assert list(row["ext"])
 
@@ -184,7 +244,7 @@ def test_existing_tables_are_not_built_again(stored: Pipeline) -> None:
 
 
 def test_stored_rows_equal_the_rows_in_memory(judged: Judged, stored: Pipeline) -> None:
-    for table in COMPARED:
+    for table in TABLES:
         whole = judged.pipeline.read(table.name).filter(f"run IN {FEW}")
         assert digests(stored.read(table.name)) == digests(whole), table.name
 
@@ -207,13 +267,17 @@ def test_rows_do_not_depend_on_partitions_blocks_or_kills(
                 junk.mkdir(parents=True)
                 (junk / "part-0.parquet").write_bytes(b"half a fi")
             pieces = Pipeline(spark, runs, tmp_path / "out", in_memory=False)
-            assert pieces.make(TABLES[: at + BUILT_AT_A_TIME]) == [built.name for built in tables]
-        for table in COMPARED:
+            assert pieces.make(TABLES[: at + BUILT_AT_A_TIME]) == [
+                built.name for built in tables if built.is_stored
+            ]
+        for table in TABLES:
             ours = digests(pieces.read(table.name))
             whole = digests(judged.pipeline.read(table.name).filter(f"run IN {names}"))
             assert ours == whole, table.name
-    blocks = pieces.read("bronze/blocks").groupBy("run", "file").count()
-    assert blocks.filter("count > 1").count() > 0, "no file was cut into blocks"
+        text = spark.read.text([(run.folder / "node=1").uri for run in runs])
+        blocks = text.select("_metadata.file_path", "_metadata.file_block_start").distinct()
+        counted = blocks.groupBy("file_path").count()
+    assert counted.filter("count > 1").count() > 0, "no file was cut into blocks"
 
 
 def test_a_table_without_made_json_is_built_again(judged: Judged, tmp_path: Path) -> None:
@@ -229,11 +293,12 @@ def test_tables_are_not_stored_unless_requested(stored: Pipeline, tmp_path: Path
     """The rows of small evidence stay in memory. They equal the rows of a stored table."""
     runs = stored.runs[:1]
     pipeline = Pipeline(stored._spark, runs, tmp_path, stored=False)
-    names = ["bronze/lines", "bronze/blocks", "silver/events"]
+    names = ["bronze/lines", "bronze/counts", "silver/examined", "silver/superfluous"]
     assert pipeline.make([table for table in TABLES if table.name in names]) == names
     assert list(tmp_path.iterdir()) == []
-    there = stored.read("silver/events").filter(f"run = '{runs[0].id}'")
-    assert digests(pipeline.read("silver/events")) == digests(there)
+    for name in ("silver/events", "silver/responded"):
+        there = stored.read(name).filter(f"run = '{runs[0].id}'")
+        assert digests(pipeline.read(name)) == digests(there)
 
 
 def _without_rows(frames: Frames) -> DataFrame:
@@ -247,11 +312,11 @@ def test_one_run_is_written_like_several(
     (run,) = (run for run in judged.pipeline.runs if run.id == "line_duplicated")
     with as_for_large_evidence(spark):
         pipeline = Pipeline(spark, [run], tmp_path, in_memory=False)
-        pipeline.make(TABLES[:8])
-        for table in COMPARED[:6]:
+        pipeline.make(TABLES[: TABLES.index(BOOTS) + 1])
+        for table in TABLES[: TABLES.index(BOOTS) + 1]:
             whole = judged.pipeline.read(table.name).filter(f"run = '{run.id}'")
             assert digests(pipeline.read(table.name)) == digests(whole), table.name
-        empty = replace(TABLES[0], name="bronze/empty", build=_without_rows)
+        empty = replace(VERBATIM, name="bronze/empty", build=_without_rows)
         pipeline.make([empty])
     record = json.loads((tmp_path / empty.name / MADE).read_bytes())
     assert record[run.id]["folder"] is None
@@ -301,7 +366,7 @@ def test_frame_of_constants_is_part_of_the_plan(spark: SparkSession) -> None:
 def test_row_that_violates_an_expectation_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     """The check runs while the table is written. The table is not published."""
     runs = find_runs(expand_all(["zombie_write"], tmp_path / "e"))
-    broken = replace(TABLES[0], name="bronze/broken", expectations={"a line is short": "line = ''"})
+    broken = replace(VERBATIM, name="bronze/broken", expectations={"a line is short": "line = ''"})
     for in_memory in (True, False):
         pipeline = Pipeline(spark, runs, tmp_path / "o", in_memory=in_memory)
         with pytest.raises(TableError, match=r"[1-9] rows violate 'a line is short'"):
@@ -320,7 +385,7 @@ def test_row_of_another_run_is_an_error(
     def build(frames: Frames) -> DataFrame:
         return frames["raw"].drop("run").selectExpr(f"{run} AS run", "*")
 
-    broken = replace(TABLES[0], name="bronze/broken", build=build)
+    broken = replace(VERBATIM, name="bronze/broken", build=build)
     pipeline = Pipeline(spark, runs, tmp_path / "o", in_memory=in_memory)
     with pytest.raises(TableError, match=r"[1-9] rows violate 'a row belongs to a run'"):
         pipeline.make([broken])
@@ -329,18 +394,23 @@ def test_row_of_another_run_is_an_error(
 
 def test_only_a_boot_without_a_stopped_event_was_killed(spark: SparkSession) -> None:
     """The harness writes the same event, `node_ended`, for stopped and for killed processes."""
-    event = "run STRING, source STRING, node STRING, boot STRING, seq BIGINT, wall_ms BIGINT"
-    ended = [("h", "harness", "harness", "x", at, 0, "node_ended") for at in (0, 1)]
-    rows = [
-        ("h", "node", "1", "stops", 0, 0, "stopped", None, None),
-        (*ended[0], "1", "stops"),
-        ("h", "node", "2", "dies", 0, 0, "started", None, None),
-        (*ended[1], "2", "dies"),
-        ("h", "node", "3", "unknown", 0, 0, "started", None, None),
+    boot = "run STRING, node STRING, boot STRING, seq BIGINT"
+    events = [
+        ("h", "1", "stops", 0, "node", 0, 0, "stopped"),
+        ("h", "2", "dies", 0, "node", 0, 0, "started"),
+        ("h", "3", "unknown", 0, "node", 0, 0, "started"),
+        *(("h", "harness", "x", at, "harness", 0, 0, "node_ended") for at in (0, 1)),
     ]
-    ddl = f"{event}, kind STRING, ended_node STRING, ended_boot STRING, version STRING"
-    events = local_frame(spark, [(*row, None) for row in rows], ddl)
-    boots = BOOTS.build({"silver/events": events}).collect()
+    ended = [("h", "harness", "x", 0, "1", "stops"), ("h", "harness", "x", 1, "2", "dies")]
+    common = f"{boot}, source STRING, mono_ns BIGINT, wall_ms BIGINT, kind STRING"
+    frames = {
+        "silver/events": local_frame(spark, events, common),
+        "silver/started": local_frame(spark, [], f"{boot}, version STRING"),
+        "silver/node_ended": local_frame(
+            spark, ended, f"{boot}, ended_node STRING, ended_boot STRING"
+        ),
+    }
+    boots = BOOTS.build(frames).collect()
     killed = {row["boot"]: row["killed"] for row in boots}
     assert killed == {"stops": False, "dies": True, "unknown": False, "x": False}
 

@@ -81,10 +81,8 @@ def test_scan_and_dump_write_nothing(server: EmbeddedZooKeeper, tmp_path: Path) 
         "Secrets of 3 znodes are left out; --seal KEYFILE keeps them.\n"
     )
     transactions = later(server, zxid)
-    assert [transaction.kind for transaction in transactions] == [
-        *("create_session", "close_session"),
-        *("create_session", "close_session"),
-    ]
+    kinds = [transaction.kind for transaction in transactions]
+    assert (set(kinds), kinds.count("create_session")) == ({"create_session", "close_session"}, 2)
     assert [operation for t in transactions for operation in t.operations] == []
     assert read_snapshot(server.folder, "/read-only").znodes == before.znodes
 
@@ -114,7 +112,8 @@ def test_ensemble_files_and_dump_have_the_same_tree(
         ensemble = asyncio.run(read_ensemble(address))
         files = read_snapshot(server.folder, "/same")
     assert ensemble.is_one_state
-    assert files.zxid == ensemble.zxid
+    assert ensemble.zxid is not None
+    assert files.zxid == ensemble.zxid + 1  # the end of the reading session
     assert "/unrelated" not in ensemble
     assert ensemble.znodes["/brokers/ids/9"].ephemeral
     assert ensemble.data("/brokers/topics/orders") == b"\xff\x00 not text"
@@ -151,7 +150,7 @@ def test_denied_znodes_are_named_and_readable_with_the_credential(
     properties.write_text(
         f"broker.id=1\nbridgehead.zookeeper.broker.credential={CREDENTIAL}\n"
         "zookeeper.metadata.migration.enable=true\ncontroller.quorum.voters=9@h:1\n"
-        "controller.listener.names=C\n"
+        "controller.listener.names=C\nlistener.security.protocol.map=C:PLAINTEXT\n"
     )
     options = ("--server-properties", str(properties), "--json")
     allowed = run("rehearse", "scan", "--zookeeper", address, *options)

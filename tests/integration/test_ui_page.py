@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bridgehead.ui.reading import find_run, read_run, recorded_run
-from bridgehead.ui.server import Served
+from bridgehead.ui.server import Served, open_run
 from event_log.commits import CommitLine
 from judge.evidence.run_lookup import read_run as read_evidence
 from tests import golden_histories
@@ -82,6 +82,7 @@ def test_an_exported_page_opens_offline_and_tells_why_nothing_was_lost(
     assert told.find(story[0]) >= 0
     page.get_by_role("button", name="Only this request").click()
     page.get_by_role("button", name="Close").click()
+    page.evaluate("() => page.go(page.views.sequence.position(0))")
     expect(page.locator(".rows .caption").first).to_contain_text("gets request")
     ui_page.picture(page, "sequence")
     assert requested == []
@@ -108,6 +109,50 @@ def test_the_crown_moves_in_a_replay(chromium: Browser, run: Path) -> None:
         page.click("#tab-verdicts")
         expect(page.locator(".verdict").first).to_have_text("PASS", timeout=60_000)
         assert ui_page.errors(page) == []
+
+
+STATE_AT_END = """async () => {
+  const state = page.cluster.at(page.evidence.last);
+  await page.views.metadata.show(page.evidence.last);
+  const znodes = [...page.views.metadata.znodes(page.evidence.last)[0]].sort();
+  return [state.controller, state.epoch, [...state.brokers].sort(), znodes];
+}"""
+
+
+def test_a_live_page_drops_old_rows_and_keeps_what_they_said(
+    chromium: Browser, run: Path, tmp_path: Path
+) -> None:
+    """A run grows while a page follows it; server and browser keep a few rows."""
+    copy = tmp_path / "run"
+    content = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+    def grow(share: float) -> int:
+        for path, data in content.items():
+            whole = share == 1 or path.suffix != ".jsonl"
+            target = copy / path.relative_to(run)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data if whole else data[: round(len(data) * share)])
+        reader = read_run(copy)
+        return len(reader.collector.rows)
+
+    grow(0.2)
+    served = Served(open_run(copy), str(copy), follows=True, rows_max=900)
+    with ui_page.serving(served) as address:
+        page = ui_page.open_page(chromium, address)
+        for share in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0):  # never more than a page keeps
+            count = grow(share)
+            expect(page.locator("#clock")).to_contain_text(f"of {count:,}", timeout=30_000)
+            if share < 1:
+                page.evaluate(STATE_AT_END)
+        assert page.evaluate("() => page.evidence.count - page.evidence.base") <= 900
+        expect(page.locator("#notices")).to_contain_text("are no longer on this page")
+        shown = page.evaluate(STATE_AT_END)
+        open_view(page, "timeline")
+        assert ui_page.errors(page) == []
+    replayed = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
+    assert shown == replayed.evaluate(STATE_AT_END)
+    assert shown[1] > 1
+    assert shown[3]
 
 
 def test_search_finds_requests_by_what_they_are(chromium: Browser, exported: str) -> None:
@@ -158,7 +203,7 @@ def test_hostile_names_stay_text(chromium: Browser, tmp_path: Path) -> None:
     )
     page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
     for view in VIEWS:
-        open_view(page, view)
+        page.click(f"#tab-{view}")
         for at in range(int(page.evaluate("() => page.evidence.count"))):
             page.evaluate("(at) => page.inspect(at)", at)
     page.click("#tab-topology")
@@ -189,47 +234,6 @@ def at_position(commits: list[CommitLine], zxid: float) -> tuple[str | None, int
         if path.startswith("/brokers/topics/") and path.endswith("/state")
     }
     return str(json.loads(controller)["brokerid"]) if controller else None, epoch, leaders
-
-
-# Goes to each position; returns the zxid there, and what the page then shows.
-SHOWN = """async (positions) => {
-  const e = page.evidence, zxids = [];
-  for (let at = e.first, zxid = 0; at < e.count; at++)
-    zxids.push(zxid = e.is(at, "transaction") ? e.get("zxid", at) : zxid);
-  const moments = [];
-  for (const position of positions) {
-    page.go(position);
-    await page.views.metadata.show(position);
-    const { controller, epoch } = document.getElementById("now").dataset;
-    const tables = [...document.querySelectorAll(".metadata table")];
-    const shown = tables.filter((table) => table.caption.textContent.startsWith("Partitions"));
-    const rows = shown.flatMap((table) => [...table.tBodies[0].rows]);
-    const leaders = rows.map(({ cells }) => [cells[0].textContent, cells[1].textContent]);
-    moments.push([zxids[position], controller || null, Number(epoch), leaders]);
-  }
-  return moments;
-}"""
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(31, 31 + RUNS))
-def test_the_page_agrees_with_zookeepers_log(chromium: Browser, seed: int, tmp_path: Path) -> None:
-    """At random moments of a chaos run: the controller, its epoch, each partition's leader."""
-    run = ui_page.simulated_run("random_faults", seed, tmp_path)
-    commits = list(read_evidence(run).commits)
-    page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
-    page.click("#tab-metadata")
-    count = int(page.evaluate("() => page.evidence.count"))
-    positions = random.Random(seed).sample(range(count), MOMENTS)
-    changes = set()
-    for position, moment in zip(positions, page.evaluate(SHOWN, positions), strict=True):
-        zxid, controller, epoch, rows = moment
-        leaders = {name: -1 if leader == "none" else int(leader) for name, leader in rows}
-        assert (controller, epoch, leaders) == at_position(commits, zxid), position
-        changes.add((controller, epoch))
-    assert len(changes) > 1, "nothing changed in this run, so nothing was compared"
-    assert ui_page.errors(page) == []
-    page.context.close()
 
 
 VIEWS = {
@@ -314,7 +318,7 @@ def test_dragging_in_the_timeline_selects_what_the_sequence_shows(
         " return [view.length, t(view.position(0)), t(view.position(view.length - 1))]; }"
     )
     assert 0 < shown[0] < everything
-    assert shown[1] >= start - 1
+    assert shown[1] >= start
     assert shown[2] <= end
     open_view(page, "timeline")
     page.get_by_role("button", name="Whole run").click()
@@ -350,6 +354,10 @@ def test_a_rejected_write_bounces_and_much_traffic_is_not_drawn_one_by_one(
 ) -> None:
     golden = golden_histories.load("failed_multi")
     run = golden_histories.expand(golden, tmp_path / "run")
+    commits = run / "zookeeper" / "commits.jsonl"
+    content = commits.read_text()
+    assert '"0xf"' in content
+    commits.write_text(content.replace('"0xf"', '"0xa"'))  # the session of a broker
     page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
     position = page.evaluate(
         "() => { const e = page.evidence; for (let at = e.first; at < e.count; at++) "
@@ -410,6 +418,9 @@ def test_only_the_page_itself_gets_responses(run: Path, tmp_path: Path) -> None:
         assert (
             response_of(address, "GET", f"{path}about.json", {"Origin": f"http://{host}"})[0] == 200
         )
+        # A link may lead to the page, as the link to the page of a scenario does.
+        link = {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "navigate"}
+        assert response_of(address, "GET", path, {**link, "Sec-Fetch-Dest": "document"})[0] == 200
         for wrong in ("/", "/about.json", "/wrong/about.json", f"{path[:-2]}/about.json"):
             assert response_of(address, "GET", wrong, {})[0] == 404, wrong
         for headers in (
@@ -418,6 +429,8 @@ def test_only_the_page_itself_gets_responses(run: Path, tmp_path: Path) -> None:
             {"Origin": "http://evil.example"},
             {"Origin": "null"},
             {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
+            {**link, "Sec-Fetch-Dest": "iframe"},
         ):
             assert response_of(address, "GET", f"{path}about.json", headers)[0] == 403, headers
         for name in ("..%2fserver.py", "server.py", "%2e%2e/server.py", "style.css/"):
@@ -453,3 +466,44 @@ def test_a_stream_continues_exactly_after_the_last_event_id(run: Path) -> None:
 def head_of(batch: bytes) -> bytes:
     """Return the JSON text of a packed batch."""
     return batch[8 : 8 + int.from_bytes(batch[:8], "little")]
+
+
+# Goes to each position; returns the zxid there, and what the page then shows.
+SHOWN = """async (positions) => {
+  const e = page.evidence, zxids = [];
+  for (let at = e.first, zxid = 0; at < e.count; at++)
+    zxids.push(zxid = e.is(at, "transaction") ? e.get("zxid", at) : zxid);
+  const moments = [];
+  for (const position of positions) {
+    page.go(position);
+    await page.views.metadata.show(position);
+    const { controller, epoch } = document.getElementById("now").dataset;
+    const tables = [...document.querySelectorAll(".metadata table")];
+    const shown = tables.filter((table) => table.caption.textContent.startsWith("Partitions"));
+    const rows = shown.flatMap((table) => [...table.tBodies[0].rows]);
+    const leaders = rows.map(({ cells }) => [cells[0].textContent, cells[1].textContent]);
+    moments.push([zxids[position], controller || null, Number(epoch), leaders]);
+  }
+  return moments;
+}"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(31, 31 + RUNS))
+def test_the_page_agrees_with_zookeepers_log(chromium: Browser, seed: int, tmp_path: Path) -> None:
+    """At random moments of a chaos run: the controller, its epoch, each partition's leader."""
+    run = ui_page.simulated_run("random_faults", seed, tmp_path)
+    commits = list(read_evidence(run).commits)
+    page = ui_page.open_page(chromium, ui_page.export(run, tmp_path / "run.html"))
+    page.click("#tab-metadata")
+    count = int(page.evaluate("() => page.evidence.count"))
+    positions = random.Random(seed).sample(range(count), MOMENTS)
+    changes = set()
+    for position, moment in zip(positions, page.evaluate(SHOWN, positions), strict=True):
+        zxid, controller, epoch, rows = moment
+        leaders = {name: -1 if leader == "none" else int(leader) for name, leader in rows}
+        assert (controller, epoch, leaders) == at_position(commits, zxid), position
+        changes.add((controller, epoch))
+    assert len(changes) > 1, "nothing changed in this run, so nothing was compared"
+    assert ui_page.errors(page) == []
+    page.context.close()

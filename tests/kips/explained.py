@@ -11,6 +11,9 @@ from typing import Final
 _NAMED = "only a response by topic id has no name, and this request is not by id"
 _LOGGED = "the argument only decides what the authorizer's log has"
 EXPLAINED: Final[Mapping[str, str]] = {
+    "bridgehead.admin.requests:BrokerResponse.done: condition error is None is False": (
+        "an error that is None equals the success"
+    ),
     "bridgehead.admin.calls.topics:topics_of: without the operand ''": _NAMED,
     "bridgehead.admin.calls.topics:topics_of: '' becomes 'x'": _NAMED,
     "bridgehead.admin.calls.topics:topics_of: without the operand topic.name": _NAMED,
@@ -28,6 +31,8 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "broker_proxy.forwarding.manager:ForwardingManager._envelope: 1 becomes 2": (
         "one millisecond more for a request whose time is over"
     ),
+    "controller.loop.policy_evaluation:_Proposal.calls: without the operand isinstance(check, "
+    "_CHANGES)": "a request that deletes topics has no changes, so nobody reads the list",
     "controller.apis.alter_acls:_has_all_rights: True becomes False": (
         "row 4.95 has the integration test of an authorizer that fails"
     ),

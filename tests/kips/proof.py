@@ -15,6 +15,7 @@ from tests.kips.tree import Tree
 from tools.kip_rows import Row
 
 MUTATED_LIMIT_S = 240.0
+MUTATED_UNIT_LIMIT_S = 60.0  # unit tests that run longer hang
 UNMUTATED_LIMIT_S = 600.0
 UNIT = "tests/unit"
 COLUMNS = 80
@@ -110,7 +111,7 @@ class Proof:
             for is_slow in (False, True):
                 tests = [test for test in self._tests(left) if _is_slow(test) is is_slow]
                 if tests:
-                    ends |= run_tests(tree.folder, tests, limit_s=MUTATED_LIMIT_S)
+                    ends |= run_tests(tree.folder, tests, limit_s=_limit_s(is_slow))
                 left = [row for row in left if not self._fails(row, ends)]
         except TimeoutError as error:
             return Verdict.BROKEN, f"{error}: "
@@ -126,7 +127,8 @@ class Proof:
             if not tests:
                 continue
             try:
-                ends = run_tests(tree.folder, tests, limit_s=MUTATED_LIMIT_S, until_failure=True)
+                limit_s = _limit_s(is_slow)
+                ends = run_tests(tree.folder, tests, limit_s=limit_s, until_failure=True)
             except TimeoutError:
                 return Verdict.KILLED, ""
             if any(ends.get(test) != {PASSED} for test in tests):
@@ -160,6 +162,10 @@ class Proof:
                 pool.shutdown(wait=False, cancel_futures=True)
                 interrupt()
                 raise
+
+
+def _limit_s(is_slow: bool) -> float:
+    return MUTATED_LIMIT_S if is_slow else MUTATED_UNIT_LIMIT_S
 
 
 def _is_slow(test: str) -> bool:

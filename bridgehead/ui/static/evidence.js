@@ -119,10 +119,16 @@ export class Evidence {
     return Math.max(low - 1, this.base);
   }
 
+  // The first position at or after a time.
+  from(t) {
+    const position = this.at(t);
+    return this.get("t", position) < t ? Math.min(position + 1, this.last) : position;
+  }
+
   request(number) {
-    const found = this.requests.get(number);
-    if (!found) return null;
-    const [id, apiKey, version, client, broker, elements, elementCount, error] = found;
+    const request = this.requests.get(number);
+    if (!request) return null;
+    const [id, apiKey, version, client, broker, elements, elementCount, error] = request;
     const [software, softwareVersion, principal, clientId] = this.clients[client];
     return {
       id, version, client, elements, elementCount, principal, clientId, software, softwareVersion,
@@ -143,16 +149,16 @@ export class Evidence {
       zxids.add(this.get("zxid", position));
       if (this.get("number", position)) commits.add(this.get("number", position));
     }
-    const found = [];
+    const positions = [];
     const { request, kind, zxid, number: commit } = this.column;
     const { transaction, committed, commit_sent: sent, commit_unknown: unknown } = this.kind;
     for (let index = 0; index < this.count - this.base; index++) {
       const of = kind[index];
       if (request[index] === number
         || ((of === transaction || of === committed) && zxids.has(zxid[index]))
-        || ((of === sent || of === unknown) && commits.has(commit[index]))) found.push(this.base + index);
+        || ((of === sent || of === unknown) && commits.has(commit[index]))) positions.push(this.base + index);
     }
-    return found;
+    return positions;
   }
 
   // The row that an arrow connects with a row: what was sent, or what was received; -1: none.
@@ -175,11 +181,11 @@ export class Evidence {
     const words = text.toLowerCase().match(/\S+/g) ?? [];
     if (!words.length && from <= this.base && to >= this.last) return null;
     const tests = words.map((word) => this.wordTest(word));
-    const found = [];
+    const positions = [];
     for (let position = Math.max(from, this.base); position <= Math.min(to, this.last); position++) {
-      if (tests.every((test) => test(position))) found.push(position);
+      if (tests.every((test) => test(position))) positions.push(position);
     }
-    return found;
+    return positions;
   }
 
   wordTest(word) {
@@ -241,18 +247,27 @@ export class Cluster {
       if (!changing.has(kind)) continue;
       if (kind === evidence.kind.transaction && !epochColumn[position - evidence.base]
         && !evidence.has(position, "CONTROLLER_DELETED")) continue;
-      this.changes.push(position);
+      this.changes.push(this.change(position));
     }
     this.read = evidence.count;
     // What dropped rows said stays true: it is kept as the state before the first row.
-    const old = this.changes.findIndex((position) => position >= evidence.base);
-    if (old !== 0) {
-      const dropped = old < 0 ? this.changes.splice(0) : this.changes.splice(0, old);
-      this.before = dropped.reduce((state, position) => this.apply(state, position), this.before ?? this.empty());
+    while (this.changes.length && this.changes[0].position < evidence.base) {
+      this.before = this.apply(this.before ?? this.empty(), this.changes.shift());
     }
     const ids = new Set(evidence.nodes.filter((node) => /^\d+$/.test(node)).map(Number));
     for (let id = 1; id <= (evidence.run.brokers ?? 0); id++) ids.add(id);
     this.brokers = [...ids].sort((a, b) => a - b);
+  }
+
+  // What a row says, which must be known when the row has been dropped.
+  change(position) {
+    const { evidence } = this;
+    return {
+      position, t: evidence.get("t", position), key: evidence.kinds[evidence.get("kind", position)].key,
+      node: evidence.node(position), peer: evidence.peer(position), text: evidence.text(position),
+      epoch: evidence.get("epoch", position),
+      created: evidence.has(position, "CONTROLLER_CREATED"), deleted: evidence.has(position, "CONTROLLER_DELETED"),
+    };
   }
 
   empty() {
@@ -263,28 +278,27 @@ export class Cluster {
     let state = this.before ?? this.empty();
     state = { ...state, brokers: new Map(state.brokers), faults: new Map(state.faults) };
     for (const change of this.changes) {
-      if (change > position) break;
+      if (change.position > position) break;
       this.apply(state, change);
     }
     return state;
   }
 
-  apply(state, position) {
-    const { evidence } = this;
-    const node = evidence.node(position), peer = evidence.peer(position);
-    switch (evidence.kinds[evidence.get("kind", position)].key) {
+  apply(state, { position, key, node, peer, text, epoch, created, deleted }) {
+    const { hasTransactions } = this.evidence;
+    switch (key) {
       case "transaction":
-        if (evidence.has(position, "CONTROLLER_DELETED")) state.controller = null;
-        if (evidence.has(position, "CONTROLLER_CREATED")) state.controller = peer;
-        state.epoch = evidence.get("epoch", position) || state.epoch;
+        if (deleted) state.controller = null;
+        if (created) state.controller = peer;
+        state.epoch = epoch || state.epoch;
         break;
       case "active":
-        if (evidence.hasTransactions) break;
+        if (hasTransactions) break;
         state.controller = node;
-        state.epoch = evidence.get("epoch", position);
+        state.epoch = epoch;
         break;
       case "resigned":
-        if (!evidence.hasTransactions && state.controller === node) state.controller = null;
+        if (!hasTransactions && state.controller === node) state.controller = null;
         break;
       case "started":
       case "registered":
@@ -297,11 +311,11 @@ export class Cluster {
         if (state.brokers.get(peer) !== "killed") state.brokers.set(peer, "stopped");
         break;
       case "fault":
-        if (evidence.text(position) === "kill") state.brokers.set(peer, "killed");
-        state.faults.set(`${evidence.text(position)} ${peer}`, position);
+        if (text === "kill") state.brokers.set(peer, "killed");
+        state.faults.set(`${text} ${peer}`, position);
         break;
       case "healed":
-        state.faults.delete(`${evidence.text(position)} ${peer}`);
+        state.faults.delete(`${text} ${peer}`);
         break;
     }
     return state;
@@ -310,14 +324,14 @@ export class Cluster {
   // Every time at which a controller was elected or lost: [t, controller or null, epoch].
   terms() {
     const state = this.before ? { ...this.before, brokers: new Map(), faults: new Map() } : this.empty();
-    const found = [[this.evidence.column.t[0] ?? 0, state.controller, state.epoch]];
-    for (const position of this.changes) {
+    const terms = [[this.evidence.column.t[0] ?? 0, state.controller, state.epoch]];
+    for (const change of this.changes) {
       const [controller, epoch] = [state.controller, state.epoch];
-      this.apply(state, position);
+      this.apply(state, change);
       if (controller !== state.controller || epoch !== state.epoch) {
-        found.push([this.evidence.get("t", position), state.controller, state.epoch]);
+        terms.push([change.t, state.controller, state.epoch]);
       }
     }
-    return found;
+    return terms;
   }
 }

@@ -14,7 +14,6 @@ import { Verdicts } from "./verdicts.js";
 const SPEEDS = [["0.001", "1/1000"], ["0.01", "1/100"], ["0.1", "1/10"], ["1", "1"], ["10", "10"], ["100", "100"],
   ["-1", "1 backwards"], ["-0.01", "1/100 backwards"], ["step", "event by event"]];
 const STEP_MS = 1300;
-const ROWS_MAX = 200_000; // that a live page keeps
 const CACHED_MAX = 4000;
 const REFRESH_MS = 400;
 const $ = (id) => document.getElementById(id);
@@ -31,7 +30,7 @@ class Page {
   async open() {
     const [about, first] = await this.source.open();
     const { live } = this.source;
-    this.evidence = new Evidence(about, first, live ? ROWS_MAX : Infinity);
+    this.evidence = new Evidence(about, first, about.rowsMax ?? Infinity);
     this.cluster = new Cluster(this.evidence);
     this.cluster.refresh();
     this.position = this.evidence.first;
@@ -257,8 +256,8 @@ class Page {
       else runs.push([position, position]);
     }
     try {
-      const found = await Promise.all(runs.map(([from, to]) => this.source.details(from, to - from + 1)));
-      for (const detail of found.flat()) this.details.set(detail.position, detail);
+      const loaded = await Promise.all(runs.map(([from, to]) => this.source.details(from, to - from + 1)));
+      for (const detail of loaded.flat()) this.details.set(detail.position, detail);
       this.unreachable = "";
     } catch (error) {
       this.fail(error);
@@ -313,7 +312,7 @@ class Page {
 
   select(range) {
     this.selection = range;
-    const positions = range && [this.evidence.at(range[0]), this.evidence.at(range[1])];
+    const positions = range && [this.evidence.from(range[0]), this.evidence.at(range[1])];
     this.views.sequence.range = positions ?? undefined;
     if (positions) {
       this.views.sequence.filter(this.views.sequence.query.value, positions);

@@ -9,6 +9,7 @@ export class Metadata {
   constructor(page) {
     this.page = page;
     this.written = [];
+    this.next = 0;
     this.marked = null;
     this.mark = html("button", { type: "button", onclick: () => this.remember() }, "Compare with this moment");
     this.forget = html("button", { type: "button", hidden: true, onclick: () => this.remember(null) }, "Stop comparing");
@@ -27,25 +28,30 @@ export class Metadata {
     const { evidence, source } = this.page;
     if (this.loaded === evidence.count) return;
     this.loaded = evidence.count;
-    const since = this.written.length ? this.written.at(-1)[0] + 1 : 0;
-    const { first, operations } = await source.operations(since);
-    this.first ??= first;
-    // Two requests may have overlapped: what is known is left out.
-    const last = this.written.length ? this.written.at(-1)[0] : -1;
-    this.written.push(...operations.filter(([position]) => position > last));
+    const { first, operations } = await source.operations(this.next);
+    if (first) {
+      this.first = new Map(first);
+      this.next = 0;
+      this.written = [];
+    }
+    for (const written of operations) {
+      if (written[0] < this.next) continue; // Two requests overlapped.
+      this.written.push(written);
+      this.next = written[0] + 1;
+    }
+    // What dropped rows wrote becomes the state before the first row.
+    let dropped = 0;
+    while (dropped < this.written.length && this.written[dropped][0] < evidence.base) apply(this.first, this.written[dropped++]);
+    this.written.splice(0, dropped);
   }
 
   // The znodes after every transaction up to a position, and the last zxid.
   znodes(position) {
     const znodes = new Map(this.first);
     let zxid = 0;
-    for (const [at, of, operations] of this.written) {
-      if (at > position) break;
-      zxid = of;
-      for (const [kind, path, data] of operations) {
-        if (kind === "delete") znodes.delete(path);
-        else znodes.set(path, data);
-      }
+    for (const written of this.written) {
+      if (written[0] > position) break;
+      zxid = apply(znodes, written);
     }
     return [znodes, zxid];
   }
@@ -85,6 +91,14 @@ export class Metadata {
   }
 }
 
+function apply(znodes, [, zxid, operations]) {
+  for (const [kind, path, data] of operations) {
+    if (kind === "delete") znodes.delete(path);
+    else znodes.set(path, data);
+  }
+  return zxid;
+}
+
 const HEADS = {
   Topics: ["Topic", "Partitions", "Topic id"],
   Partitions: ["Partition", "Leader", "ISR", "Replicas", "Leader epoch"],
@@ -104,18 +118,18 @@ function json(data) {
 
 // The znodes as rows, by table; each row has a key.
 export function facts(znodes) {
-  const found = Object.fromEntries(Object.keys(HEADS).map((name) => [name, new Map()]));
+  const tables = Object.fromEntries(Object.keys(HEADS).map((name) => [name, new Map()]));
   const assignments = new Map();
   for (const [path, data] of znodes) {
     const parts = path.split("/").slice(1).map(decodeName);
     if (parts[0] === "brokers" && parts[1] === "topics" && parts.length === 3) {
       const topic = json(data);
       assignments.set(parts[2], topic.partitions ?? {});
-      found.Topics.set(parts[2], [parts[2], String(Object.keys(topic.partitions ?? {}).length), topic.topic_id ?? ""]);
+      tables.Topics.set(parts[2], [parts[2], String(Object.keys(topic.partitions ?? {}).length), topic.topic_id ?? ""]);
     } else if (parts[0] === "brokers" && parts[1] === "ids" && parts.length === 3) {
-      found.Brokers.set(parts[2], [parts[2], (json(data).endpoints ?? []).join(", ")]);
-    } else if (parts[0] === "config" && parts.length >= 3) config(found, parts, data);
-    else if (parts[0].startsWith("kafka-acl") && !parts[0].endsWith("changes")) acl(found, parts, data);
+      tables.Brokers.set(parts[2], [parts[2], (json(data).endpoints ?? []).join(", ")]);
+    } else if (parts[0] === "config" && parts.length >= 3) config(tables, parts, data);
+    else if (parts[0].startsWith("kafka-acl") && !parts[0].endsWith("changes")) acl(tables, parts, data);
   }
   for (const [path, data] of znodes) {
     const state = /^\/brokers\/topics\/([^/]+)\/partitions\/(\d+)\/state$/.exec(path);
@@ -123,29 +137,29 @@ export function facts(znodes) {
     const [, topic, partition] = state;
     const { leader, isr, leader_epoch: epoch } = json(data);
     const replicas = assignments.get(topic)?.[partition] ?? [];
-    found.Partitions.set(`${topic}-${partition}`, [`${topic}-${partition}`, leader === -1 ? "none" : String(leader), (isr ?? []).join(", "), replicas.join(", "), String(epoch)]);
+    tables.Partitions.set(`${topic}-${partition}`, [`${topic}-${partition}`, leader === -1 ? "none" : String(leader), (isr ?? []).join(", "), replicas.join(", "), String(epoch)]);
   }
   const byName = ([a], [b]) => a.localeCompare(b, "en", { numeric: true });
-  return Object.fromEntries(Object.entries(found).map(([name, rows]) => [name, new Map([...rows].sort(byName))]));
+  return Object.fromEntries(Object.entries(tables).map(([name, rows]) => [name, new Map([...rows].sort(byName))]));
 }
 
-function config(found, parts, data) {
+function config(tables, parts, data) {
   const [, kind, ...names] = parts;
   if (kind === "changes") return;
   const quotas = kind === "clients" || kind === "ips" || kind === "users";
   const of = `${kind} ${names.join(" ")}`;
   const values = data === null ? SECRET : Object.entries(json(data).config ?? {}).map(([name, value]) => `${name}=${value}`).join(", ");
-  if (values) found[quotas ? "Quotas" : "Configs"].set(of, [of, values]);
+  if (values) tables[quotas ? "Quotas" : "Configs"].set(of, [of, values]);
 }
 
-function acl(found, parts, data) {
+function acl(tables, parts, data) {
   const [root, ...rest] = parts;
   const [type, ...name] = root === "kafka-acl" ? rest : rest.slice(1);
   if (!name.length) return;
   const resource = `${type} ${name.join("/")}${root === "kafka-acl" ? "" : ` (${rest[0]})`}`;
   for (const { principal, permissionType, operation, host } of json(data).acls ?? []) {
     const rule = `${permissionType} ${operation} from ${host}`;
-    found.ACLs.set(`${resource} ${principal} ${rule}`, [resource, principal, rule]);
+    tables.ACLs.set(`${resource} ${principal} ${rule}`, [resource, principal, rule]);
   }
 }
 

@@ -35,6 +35,10 @@ export class ServerSource {
     return this.json("verdicts.json");
   }
 
+  scenarios() {
+    return this.json("scenarios.json");
+  }
+
   act(action) {
     return this.json("actions", {
       method: "POST",
@@ -75,13 +79,13 @@ export class ExportedSource {
   }
 
   async details(start, count) {
-    const found = [];
+    const details = [];
     for (let block = Math.floor(start / this.block); block * this.block < start + count; block++) {
       for (const detail of await this.parse(block)) {
-        if (detail.position >= start && detail.position < start + count) found.push(detail);
+        if (detail.position >= start && detail.position < start + count) details.push(detail);
       }
     }
-    return found;
+    return details;
   }
 
   async parse(block) {

@@ -43,7 +43,7 @@ export class Timeline {
     this.page.select(range);
     [this.from.value, this.to.value] = range.map((value) => value.toFixed(1));
     const { evidence } = this.page;
-    const count = evidence.at(range[1]) - evidence.at(range[0]) + 1;
+    const count = Math.max(evidence.at(range[1]) - evidence.from(range[0]) + 1, 0);
     this.summary.textContent = `${plural(count, "event")} in ${milliseconds(range[1] - range[0])} are selected; the views Sequence and Topology begin there.`;
     this.show();
   }
@@ -109,7 +109,7 @@ export class Timeline {
         open[ended].delete(key);
       }
     }
-    this.latencies = this.latencies.map((values) => values.map((each) => each.sort((a, b) => a - b)));
+    this.latencies = this.latencies.map((values) => values.map((bin) => bin.sort((a, b) => a - b)));
     this.spans = this.findSpans();
   }
 

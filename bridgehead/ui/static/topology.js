@@ -46,9 +46,9 @@ export class Topology {
     const groups = new Map();
     evidence.clients.forEach(([software, version, principal, clientId], client) => {
       if (!client) return;
-      const known = software && software !== "unknown" ? `${software} ${version}` : clientId.replace(/\d+/g, "*") || "unknown software";
-      const key = `${known}\n${principal}`;
-      if (!groups.has(key)) groups.set(key, { software: known, principal, clients: new Set() });
+      const title = software && software !== "unknown" ? `${software} ${version}` : clientId.replace(/\d+/g, "*") || "unknown software";
+      const key = `${title}\n${principal}`;
+      if (!groups.has(key)) groups.set(key, { software: title, principal, clients: new Set() });
       groups.get(key).clients.add(client);
     });
     const counts = new Map();
@@ -90,19 +90,19 @@ export class Topology {
     const narrow = this.drawing.clientWidth < NARROW_PX;
     const { width, height } = narrow ? NARROW : WIDE;
     this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const each = (count, place) => Array.from({ length: count }, (_, at) => place(at));
+    const spots = (count, place) => Array.from({ length: count }, (_, at) => place(at));
     if (narrow) {
       const row = (at, count, columns) => Math.min(columns, count - Math.floor(at / columns) * columns);
       const place = (count, columns, top, low) => (at) => [spread(at % columns, row(at, count, columns), width),
         top + 80 * Math.floor(at / columns) + (at % 2) * low];
       // Every second broker is lower, so that what brokers send each other is seen.
-      return { narrow, clients: each(clients, place(clients, 2, 40, 0)), brokers: each(brokers, place(brokers, 3, 270, 110)), zookeeper: [width / 2, height - 60] };
+      return { narrow, clients: spots(clients, place(clients, 2, 40, 0)), brokers: spots(brokers, place(brokers, 3, 270, 110)), zookeeper: [width / 2, height - 60] };
     }
     const inset = (at) => brokers > 2 && at > 0 && at < brokers - 1;
     return {
       narrow,
-      clients: each(clients, (at) => [130, spread(at, clients, height)]),
-      brokers: each(brokers, (at) => [inset(at) ? 510 : 430, spread(at, brokers, height)]),
+      clients: spots(clients, (at) => [130, spread(at, clients, height)]),
+      brokers: spots(brokers, (at) => [inset(at) ? 510 : 430, spread(at, brokers, height)]),
       zookeeper: [790, height / 2],
     };
   }
@@ -193,7 +193,7 @@ export class Topology {
     const now = performance.now();
     this.window.push([now, counts, seconds]);
     this.window = this.window.filter(([at]) => now - at < 1000);
-    const sum = (key) => this.window.reduce((total, [, each]) => total + each[key], 0);
+    const sum = (key) => this.window.reduce((total, [, past]) => total + past[key], 0);
     const requests = sum("received");
     this.aggregated = requests > AGGREGATED_ABOVE;
     this.rate.textContent = this.aggregated
@@ -242,13 +242,14 @@ export class Topology {
   // Lists the last notable rows up to a position, with their captions.
   async tell(position) {
     const { evidence } = this.page;
-    const found = [];
-    for (let at = position; at >= evidence.base && found.length < CAPTIONS && position - at < 4000; at--) {
+    const told = [];
+    for (let at = position; at >= evidence.base && told.length < CAPTIONS && position - at < 4000; at--) {
       const notable = this.aggregated ? evidence.is(at, ...IMPORTANT) : evidence.kinds[evidence.get("kind", at)].notable;
-      const rejected = evidence.is(at, "transaction") && !evidence.has(at, "FAILED") && !evidence.get("epoch", at);
-      if (at === position || (notable && !rejected)) found.push(at);
+      const ordinary = evidence.is(at, "transaction")
+        && !["FAILED", "CONTROLLER_CREATED", "CONTROLLER_DELETED"].some((flag) => evidence.has(at, flag));
+      if (at === position || (notable && !ordinary)) told.push(at);
     }
-    const details = await Promise.all(found.map((at) => this.page.detail(at)));
+    const details = await Promise.all(told.map((at) => this.page.detail(at)));
     if (this.shown !== position && !this.page.playing && !this.page.following) return;
     this.captions.replaceChildren(...details.filter(Boolean).map((detail) => this.caption(detail, position)));
   }

@@ -36,11 +36,11 @@ export class Verdicts {
   }
 
   row({ verdict, property, name, judged, why, violations, count, decides }) {
-    const found = violations.map((violation) => this.violation(violation));
-    if (count > violations.length) found.push(html("li", {}, `and ${count - violations.length} more`));
+    const items = violations.map((violation) => this.violation(violation));
+    if (count > violations.length) items.push(html("li", {}, `and ${count - violations.length} more`));
     return html("tr", {}, html("td", {}, mark(verdict), decides ? "" : " (does not count)"),
       html("td", {}, `${property} ${name.replaceAll("_", " ")}`), html("td", { class: "number" }, String(judged)),
-      html("td", {}, verdict === "PASS" || found.length ? "" : why, found.length ? html("ul", {}, found) : null));
+      html("td", {}, verdict === "PASS" || items.length ? "" : why, items.length ? html("ul", {}, items) : null));
   }
 
   violation({ sentence, position }) {

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Container, Iterator
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
@@ -68,6 +68,7 @@ class KraftRequests:
         self._listeners = listeners
         self._authorize_for = authorize_for
         self._broker_epoch = broker_epoch
+        self._has_warned = False
         self.cache = cache
 
     def check(self, request: ClientRequest, message: _Request) -> ErrorCode:
@@ -83,12 +84,23 @@ class KraftRequests:
         if not message.is_kraft_controller:
             raise ClosedWithoutResponseError("the request is not from a KRaft controller")
         if not self._authorize_for(request)("CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+            self._warn_of(request)
             return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         if self.is_stale_broker_epoch(message.broker_epoch):
             return ErrorCode.STALE_BROKER_EPOCH
         if not self.is_current_controller(message.controller_epoch):
             return ErrorCode.STALE_CONTROLLER_EPOCH
         return ErrorCode.NONE
+
+    def _warn_of(self, request: ClientRequest) -> None:
+        """Warn once: the controller only logs the error, and this broker would never follow it."""
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "rejected a KRaft controller's request: %s lacks CLUSTER_ACTION on Cluster. Add it "
+                "to super.users of this broker",
+                request.client.principal,
+            )
 
     def is_stale_broker_epoch(self, epoch: int) -> bool:
         """Return whether a request was sent to an earlier registration of this broker."""
@@ -123,28 +135,28 @@ class UpdateMetadata:
         return UpdateMetadataResponse(error)
 
     async def _apply(self, message: UpdateMetadataRequest) -> ErrorCode:
-        cache, parts = self._requests.cache, list(_parts(message))
+        cache, is_first = self._requests.cache, True
         is_full = self._requests.replaces_all(message)
-        for number, part in enumerate(parts):
-            is_last = number == len(parts) - 1
+        for part, is_last in _parts(message):
             update = MetadataUpdate(
                 controller_id=message.controller_id,
                 controller_epoch=message.controller_epoch,
                 zxid=cache.zxid,  # A KRaft controller does not name a zxid.
                 update_metadata=b"",
-                starts_full_image=is_full and number == 0,
+                starts_full_image=is_full and is_first,
                 complete=is_last,
                 between_parts=not (is_full or is_last),
                 message=part,
             )
             if not cache.apply(update):
                 return ErrorCode.STALE_CONTROLLER_EPOCH
+            is_first = False
             await next_turn()
         return ErrorCode.NONE
 
 
-def _parts(message: UpdateMetadataRequest) -> Iterator[UpdateMetadataRequest]:
-    """Yield requests of limited size that together have the same effect; at least one."""
+def _parts(message: UpdateMetadataRequest) -> Iterator[tuple[UpdateMetadataRequest, bool]]:
+    """Yield requests of limited size that together have the same effect, and which is the last."""
 
     def part(topics: list[UpdateMetadataTopicState]) -> UpdateMetadataRequest:
         return UpdateMetadataRequest(
@@ -164,9 +176,16 @@ def _parts(message: UpdateMetadataRequest) -> Iterator[UpdateMetadataRequest]:
             topics.append(UpdateMetadataTopicState(topic.topic_name, topic.topic_id, list(states)))
             size += len(states)
             if size >= _PARTITIONS_PER_PART:
-                yield part(topics)
+                yield part(topics), False
                 topics, size = [], 0
-    yield part(topics)  # The last part has no topics if the parts before it have all of them.
+    yield part(topics), True  # The last part has no topics if the parts before it have all of them.
+
+
+def _states(message: LeaderAndIsrRequest | StopReplicaRequest) -> Iterator[tuple[Any, Any]]:
+    """Yield the topic and the state of each partition."""
+    for topic in message.topic_states:
+        for state in topic.partition_states:
+            yield topic, state
 
 
 class LeaderAndIsr:
@@ -187,25 +206,23 @@ class LeaderAndIsr:
     ) -> LeaderAndIsrResponse:
         """Check the request and each partition."""
         error = self._requests.check(request, message)
-        response = LeaderAndIsrResponse(error)
-        async for topic in sliced(message.topic_states):
-            errors = [
+        response, names = LeaderAndIsrResponse(error), set()
+        errors: list[LeaderAndIsrPartitionError] = []
+        of_topic: LeaderAndIsrTopicState | None = None
+        async for topic, state in sliced(_states(message)):
+            if topic is not of_topic:
+                of_topic, errors = topic, []
+                response.topics.append(LeaderAndIsrTopicError(topic.topic_id, errors))
+            outcome = error or self._error(topic, state)
+            errors.append(
                 LeaderAndIsrPartitionError(
-                    partition_index=state.partition_index,
-                    error_code=error or self._error(topic, state),
+                    partition_index=state.partition_index, error_code=outcome
                 )
-                for state in topic.partition_states
-            ]
-            response.topics.append(LeaderAndIsrTopicError(topic.topic_id, errors))
+            )
+            names.add((topic.topic_name, state.partition_index))
         is_full = error is ErrorCode.NONE and self._requests.replaces_all(message)
         if is_full and self._partitions is not None:
-            self._partitions.keep_only(
-                {
-                    (topic.topic_name, state.partition_index)
-                    for topic in message.topic_states
-                    for state in topic.partition_states
-                }
-            )
+            self._partitions.keep_only(names)
         return response
 
     def _error(self, topic: LeaderAndIsrTopicState, state: LeaderAndIsrPartitionState) -> ErrorCode:
@@ -239,11 +256,10 @@ class StopReplica:
         """Delete the replicas. One that only stops follows from the metadata cache."""
         error = self._requests.check(request, message)
         response = StopReplicaResponse(error)
-        async for topic in sliced(message.topic_states):
-            for state in topic.partition_states:
-                outcome = error or self._stop(topic.topic_name, state)
-                row = StopReplicaPartitionError(topic.topic_name, state.partition_index, outcome)
-                response.partition_errors.append(row)
+        async for topic, state in sliced(_states(message)):
+            outcome = error or self._stop(topic.topic_name, state)
+            row = StopReplicaPartitionError(topic.topic_name, state.partition_index, outcome)
+            response.partition_errors.append(row)
         return response
 
     def _stop(self, topic: str, state: StopReplicaPartitionState) -> ErrorCode:

@@ -30,8 +30,10 @@ from bridgehead.ui.captions import Captions
 from bridgehead.ui.diagram import as_mermaid, as_svg, diagram_of
 from bridgehead.ui.export import MODULES, STATIC, exported_page, script
 from bridgehead.ui.ordering import causal_order
+from bridgehead.ui.processes import Scenarios
 from bridgehead.ui.reading import RunReader, find_run, read_run
-from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, Collector
+from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, Collector, Rows
+from bridgehead.ui.verdicts import judged
 from bridgehead.ui.vocabulary import KINDS, NUMBERS, NUMBERS_BY_NAME
 from event_log.events import EVENT_KINDS
 from tests import golden_histories
@@ -186,6 +188,51 @@ def test_dropped_rows_leave_the_others_where_they_were(run: Path) -> None:
     rows.drop(len(rows) - rows.base)
     assert requests > 0
     assert (rows.requests, rows.links, rows.number_of("r1")) == ({}, [], None)
+
+
+def test_a_reader_that_drops_rows_stays_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the reader keeps is bounded by the rows that it has, not by those that it read."""
+    kept = 500
+    monkeypatch.setattr(reading, "_RELEASED_AFTER_BYTES", 60_000)
+    monkeypatch.setattr(reading, "_MARGIN_MS", 10.0)
+    generate(tmp_path, 25_000)
+    reader = RunReader.of(find_run(tmp_path))
+    rows, collector = reader.collector.rows, reader.collector
+    largest: dict[str, int] = {}
+    for _ in reader.read_in_steps(20_000):
+        if len(rows) - rows.base > kept:
+            model.drop(reader, len(rows) - rows.base - kept)
+        for part in (rows, collector):
+            names = vars(collector) if part is collector else Rows.__slots__
+            for name in names:
+                value = getattr(part, name)
+                if isinstance(value, dict | list | set):
+                    largest[name] = max(largest.get(name, 0), len(value))
+    assert len(rows) > 20 * kept
+    assert {name: size for name, size in largest.items() if size > 4 * kept} == {}
+    assert {"_by_id", "_by_handle", "_given", "_needed", "requests", "links"} <= largest.keys()
+
+
+def test_what_dropped_rows_wrote_stays(run: Path) -> None:
+    reader = read_run(run)
+
+    def znodes() -> dict[str, Any]:
+        result = dict(model.first_znodes(reader))
+        for _, _, written in model.operations(reader, 0):
+            for kind, path, data in written:
+                result[path] = data
+                if kind == "delete":
+                    del result[path]
+        return result
+
+    at_end = znodes()
+    rows = reader.collector.rows
+    assert {"/brokers/topics/orders", "/controller_epoch"} <= at_end.keys()
+    while rows.base < len(rows):
+        model.drop(reader, min(3, len(rows) - rows.base))
+        assert znodes() == at_end
 
 
 def test_requests_are_numbered_in_the_order_of_their_first_rows(run: Path) -> None:
@@ -431,6 +478,13 @@ def test_an_action_with_a_wrong_value_is_rejected(document: object) -> None:
         arguments(document, FOLDERS)
 
 
+def test_a_scenario_that_cannot_start_says_why(tmp_path: Path) -> None:
+    scenarios = Scenarios(tmp_path / "scenarios")
+    with pytest.raises(ClusterError, match="There is no scenario 'kill_nobody'"):
+        scenarios.start("kill_nobody", "3")
+    scenarios.close()
+
+
 def test_every_field_of_an_action_is_in_its_command() -> None:
     for action in ACTIONS:
         used = {n for part in action.parts for n in re.findall(r"\{(\w+)\}", part.arguments)}
@@ -470,3 +524,16 @@ def test_the_plug_in_writes_the_page_of_a_failed_tests_cluster(tmp_path: Path) -
     assert "Content-Security-Policy" in page.read_text(encoding="utf-8")
     missing: Any = SimpleNamespace(evidence_dir=tmp_path / "no" / "evidence" / "run=no")
     assert _page_of(missing, "x").startswith("no page: bridgehead: ")
+
+
+def test_while_a_cluster_runs_only_a_violation_is_final(tmp_path: Path) -> None:
+    golden = golden_histories.load("timed_out_request_committed_twice")
+    reader = read_run(golden_histories.expand(golden, tmp_path / "run"))
+    live = judged(reader, live=True)
+    verdicts = {row["property"]: row["verdict"] for row in live["properties"]}
+    assert (live["verdict"], verdicts.pop("D3")) == ("FAIL", "FAIL")
+    assert "OPEN" in verdicts.values()
+    assert set(verdicts.values()) <= {"OPEN", "FAIL"}
+    (violated,) = (row for row in live["properties"] if row["property"] == "D3")
+    zxids = reader.collector.rows.columns["zxid"]
+    assert [zxids[violation["position"]] for violation in violated["violations"]] == [8]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from bridgehead.admin.config import Address
@@ -38,7 +39,7 @@ class Controllers:
 
     def __init__(self, count: int = 1) -> None:
         self.voters = tuple(Voter(3000 + n, Address("127.0.0.1", 9100 + n)) for n in range(count))
-        self.active = self.voters[0]
+        self.active: Voter | None = self.voters[0]
         self.log_end = 40
         self.registrations: list[BrokerRegistrationRequest] = []
         self.heartbeats: list[BrokerHeartbeatRequest] = []
@@ -52,9 +53,10 @@ class Controllers:
     def connection(self, quorum: Quorum | None = None) -> QuorumConnection:
         """Return a connection to the quorum."""
         security: Any = None
-        return QuorumConnection(quorum or Quorum(self.voters), security, self._connect)
+        return QuorumConnection(quorum or Quorum(self.voters), security, self.connect)
 
-    async def _connect(self, address: Address, _security: Any, _timeout_s: float) -> Any:
+    async def connect(self, address: Address, _security: Any, _timeout_s: float) -> Any:
+        """Connect as PeerConnection.open does."""
         return _Peer(self, next(voter for voter in self.voters if voter.address == address))
 
     def forget(self) -> None:
@@ -139,11 +141,21 @@ class _Peer:
         self._voter = voter
         self.is_open = True
         self.api_ranges = {ApiKey.CREATE_TOPICS: (0, 7)}
+        self._closed = asyncio.Event()
+        self._frozen: asyncio.Event | None = None
 
     async def request(self, key: ApiKey, message: Any, _timeout_s: float) -> Any:
+        if self._frozen is not None:
+            self._frozen.set()
+            await self._closed.wait()
         if not self.is_open:
             raise ConnectionFailedError("closed")
         return self._controllers.respond(self._voter, key, message)
 
     def close(self) -> None:
         self.is_open = False
+        self._closed.set()
+
+    def freeze(self, frozen: asyncio.Event) -> None:
+        """Answer nothing from now on; set `frozen` when the first request arrives."""
+        self._frozen = frozen

@@ -54,6 +54,8 @@ _EXEMPT: Final = {
     "describe_groups.py: _members": "the members of a group, not elements of the request",
     "fetch_sessions.py: _wanted": "a generator; its caller slices",
     "fetch_sessions.py: _forgotten": "a generator; its caller slices",
+    "kraft_requests.py: _parts": "a generator; its caller slices",
+    "kraft_requests.py: _states": "a generator; its caller slices",
     "log_dirs.py: replicas": "the partitions of one topic",
     "metadata.py: _key": "at most one topic",
 }

@@ -46,7 +46,7 @@ from tests.unit.data_plane.logs import NOW, TOPIC_ID, directories
 from tests.unit.data_plane.replicas import Isrs, append
 
 ME, OTHER = 4, 6
-KRAFT = {"controller_id": 3000, "is_kraft_controller": True, "controller_epoch": 8}
+KRAFT: dict[str, Any] = {"controller_id": 3000, "is_kraft_controller": True, "controller_epoch": 8}
 OTHER_ID = bytes(range(50, 66))
 BROKERS = [
     UpdateMetadataBroker(broker, [UpdateMetadataEndpoint(90 + broker, "h", "INNER", 0)])
@@ -60,10 +60,8 @@ class Broker:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.cache = MetadataCache(self._changed)
-        settings: Any = None
-        logs = directories(folder)
-        self.partitions = Partitions(ME, logs, settings, lambda: NOW, Isrs())
-        self.partitions.settings = _NoSettings()
+        settings: Any = _NoSettings()
+        self.partitions = Partitions(ME, directories(folder), settings, lambda: NOW, Isrs())
         allowed = authorize_by(True)
         requests = KraftRequests({"INNER"}, lambda _: allowed, self.cache, lambda: 12)
         self._apis = {

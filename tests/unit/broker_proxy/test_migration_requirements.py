@@ -12,7 +12,12 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_request
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import RequestHeader, encode_request_header
-from bridgehead.kafka_wire.messages.alter_partition import AlterPartitionRequest
+from bridgehead.kafka_wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
 from bridgehead.kafka_wire.messages.broker_registration import Listener
 from bridgehead.kafka_wire.messages.envelope import EnvelopeResponse
 from bridgehead.kafka_wire.messages.leader_and_isr import LeaderAndIsrRequest
@@ -22,11 +27,12 @@ from bridgehead.kafka_wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from bridgehead.kafka_wire.primitives import ELEMENTS_MAX
 from broker_proxy.apis.migration.kraft_requests import FULL, LeaderAndIsr, UpdateMetadata
 from broker_proxy.client_request import ClosedWithoutResponseError
 from broker_proxy.metadata.cache import MetadataCache
 from broker_proxy.migration.lifecycle import BrokerLifecycle, Identity, Intervals
-from broker_proxy.migration.quorum import Quorum
+from broker_proxy.migration.quorum import NoActiveControllerError, Quorum, QuorumConnection
 from chaos.bugs import migration
 from chaos.bugs.bug import Bug, Composition
 from cluster_model.principal import KafkaPrincipal
@@ -43,6 +49,7 @@ from tests.unit.broker_proxy.kraft_controllers import (
 
 Check = Callable[[Collaborators], Awaitable[None]]
 CHECKS: dict[str, Check] = {}
+FINDS: dict[str, Check] = {}  # by the name of the bug
 BROKER_ID = 7
 INTERVALS = Intervals(heartbeat_s=0.02, session_s=0.4)
 LIMIT_S = 1.0
@@ -58,9 +65,15 @@ IDENTITY = Identity(
 )
 
 
-def check(function: Check) -> Check:
-    CHECKS[function.__name__] = function
-    return function
+def finds(*bugs: str) -> Callable[[Check], Check]:
+    """Mark a check of the production parts, which fails with each of these bugs."""
+
+    def mark(check: Check) -> Check:
+        CHECKS[check.__name__] = check
+        FINDS.update(dict.fromkeys(bugs, check))
+        return check
+
+    return mark
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -86,14 +99,19 @@ class Running:
         await self.lifecycle.stop()
 
 
-@check
+@finds(
+    "registers_as_kraft_broker",
+    "registers_in_other_cluster",
+    "registers_without_listeners",
+    "registers_without_log_dirs",
+)
 async def registers(parts: Collaborators) -> None:
     controllers = Controllers()
     async with Running(parts, controllers):
         await until(lambda: controllers.epoch is not None)
 
 
-@check
+@finds("registers_with_all_levels")
 async def registers_its_level(parts: Collaborators) -> None:
     """The controller compares the levels of all brokers by their lowest and highest level."""
     controllers = Controllers()
@@ -103,7 +121,7 @@ async def registers_its_level(parts: Collaborators) -> None:
     assert feature.min_supported_version == feature.max_supported_version == FINALIZED_LEVEL
 
 
-@check
+@finds("registers_as_new_process", "never_registers_again")
 async def registers_again(parts: Collaborators) -> None:
     """With the same incarnation, because the controller still has a session of this broker."""
     controllers = Controllers()
@@ -116,7 +134,7 @@ async def registers_again(parts: Collaborators) -> None:
         await until(lambda: controllers.epoch not in (None, 10_000))
 
 
-@check
+@finds("heartbeats_without_offset", "sends_no_heartbeats")
 async def is_unfenced(parts: Collaborators) -> None:
     controllers = Controllers()
     async with Running(parts, controllers) as lifecycle:
@@ -126,7 +144,7 @@ async def is_unfenced(parts: Collaborators) -> None:
         assert not controllers.heartbeats[-1].want_fence
 
 
-@check
+@finds("heartbeats_with_first_offset")
 async def follows_the_log(parts: Collaborators) -> None:
     """Other brokers' controlled shutdown waits until this broker reports a later offset."""
     controllers = Controllers()
@@ -138,7 +156,7 @@ async def follows_the_log(parts: Collaborators) -> None:
         assert controllers.heartbeats[-1].current_metadata_offset < controllers.log_end
 
 
-@check
+@finds("stops_without_permission")
 async def asks_before_it_stops(parts: Collaborators) -> None:
     controllers = Controllers()
     controllers.permits_stop = False
@@ -151,8 +169,8 @@ async def asks_before_it_stops(parts: Collaborators) -> None:
         assert await leaving
 
 
-@check
-async def stops_without_answer(parts: Collaborators) -> None:
+@finds("stops_only_with_permission")
+async def stops_without_permission(parts: Collaborators) -> None:
     controllers = Controllers()
     controllers.permits_stop = False
     async with Running(parts, controllers) as lifecycle:
@@ -161,7 +179,7 @@ async def stops_without_answer(parts: Collaborators) -> None:
             assert not await lifecycle.leave(0.05)
 
 
-@check
+@finds("stays_at_first_voter")
 async def follows_the_leader(parts: Collaborators) -> None:
     controllers = Controllers(count=3)
     controllers.active = controllers.voters[2]
@@ -203,7 +221,7 @@ def link_to(parts: Collaborators, controllers: Controllers) -> Any:
     )
 
 
-@check
+@finds("forwards_as_itself", "hides_client_addresses")
 async def wraps_clients_requests(parts: Collaborators) -> None:
     controllers = Controllers()
     sent = envelope(ApiKey.CREATE_ACLS, b"the client's body", is_as_broker=False)
@@ -216,7 +234,7 @@ async def wraps_clients_requests(parts: Collaborators) -> None:
     assert message.client_host_address == bytes([10, 1, 2, 3])
 
 
-@check
+@finds("wraps_its_own_requests", "keeps_zookeepers_epoch")
 async def sends_own_requests(parts: Collaborators) -> None:
     controllers = Controllers()
     controllers.epoch = 77
@@ -276,7 +294,7 @@ class Broker:
         return (await self.metadata.handle(request, update(**fields))).error_code
 
 
-@check
+@finds("accepts_old_broker_epochs", "rejects_unknown_broker_epochs")
 async def checks_the_broker_epoch(parts: Collaborators) -> None:
     broker = Broker(parts)
     assert await broker.error(broker_epoch=49) == ErrorCode.STALE_BROKER_EPOCH
@@ -284,7 +302,7 @@ async def checks_the_broker_epoch(parts: Collaborators) -> None:
     assert await broker.error(broker_epoch=51) == ErrorCode.NONE
 
 
-@check
+@finds("accepts_old_controllers")
 async def checks_the_controller_epoch(parts: Collaborators) -> None:
     broker = Broker(parts)
     assert await broker.error(controller_epoch=7) == ErrorCode.NONE
@@ -296,7 +314,7 @@ async def checks_the_controller_epoch(parts: Collaborators) -> None:
     assert response.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
 
 
-@check
+@finds("accepts_strangers_as_controller")
 async def needs_cluster_action(parts: Collaborators) -> None:
     broker = Broker(parts, is_allowed=False)
     assert await broker.error() == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -304,19 +322,19 @@ async def needs_cluster_action(parts: Collaborators) -> None:
     assert broker.cache.controller_id == -1
 
 
-@check
+@finds("serves_controllers_everywhere")
 async def serves_one_listener(parts: Collaborators) -> None:
     with pytest.raises(ClosedWithoutResponseError):
         await Broker(parts).error("CLIENTS")
 
 
-@check
+@finds("serves_any_controller")
 async def serves_kraft_only(parts: Collaborators) -> None:
     with pytest.raises(ClosedWithoutResponseError):
         await Broker(parts).error(is_kraft_controller=False)
 
 
-@check
+@finds("keeps_what_is_gone")
 async def replaces_all(parts: Collaborators) -> None:
     broker = Broker(parts)
     await broker.error(topic_states=[topic("gone", 1, 0), topic("kept", 2, 0, 1)], type=1)
@@ -336,7 +354,7 @@ async def test_a_broker_meets_the_requirement(name: str) -> None:
     await CHECKS[name](PRODUCTION)
 
 
-FOUND_HERE = [bug for bug in migration.BUGS if bug.found_by in CHECKS]
+FOUND_HERE = [bug for bug in migration.BUGS if bug.name in FINDS]
 
 
 @pytest.mark.parametrize("bug", FOUND_HERE, ids=lambda bug: bug.name)
@@ -344,11 +362,23 @@ async def test_the_requirement_finds_the_bug(bug: Bug) -> None:
     config: Any = None
     faulty = bug.apply(Composition(config, PRODUCTION)).collaborators
     with pytest.raises((AssertionError, TimeoutError, pytest.fail.Exception)):
-        await CHECKS[bug.found_by](faulty)
+        await FINDS[bug.name](faulty)
 
 
 def test_every_requirement_finds_a_bug() -> None:
-    assert {bug.found_by for bug in FOUND_HERE} == set(CHECKS)
+    assert {check.__name__ for check in FINDS.values()} == set(CHECKS)
+    assert {bug.name for bug in FOUND_HERE} == set(FINDS)
+
+
+async def test_an_own_request_may_have_any_number_of_elements() -> None:
+    """After the stop of a broker, a leader of many partitions changes all their ISRs."""
+    controllers = Controllers()
+    controllers.epoch = 77
+    rows = [PartitionData(n, 3, [BrokerState(7)], [], 0, 4) for n in range(ELEMENTS_MAX // 2 + 1)]
+    message = AlterPartitionRequest(BROKER_ID, 1, [TopicData(bytes(16), "", rows)])
+    body = encode_request(ApiKey.ALTER_PARTITION, 3, message)
+    sent = envelope(ApiKey.ALTER_PARTITION, body, is_as_broker=True)
+    assert (await link_to(PRODUCTION, controllers).send(sent)).error_code == 0
 
 
 async def test_an_envelope_is_sent_again_to_the_next_controller() -> None:
@@ -367,7 +397,7 @@ async def test_an_envelope_is_sent_again_to_the_next_controller() -> None:
 async def test_a_rejected_registration_is_explained_once(caplog: pytest.LogCaptureFixture) -> None:
     controllers = Controllers()
     broken = Composition(cast(Any, None), PRODUCTION)
-    bug = next(bug for bug in migration.BUGS if bug.name == "registers-in-other-cluster")
+    bug = next(bug for bug in migration.BUGS if bug.name == "registers_in_other_cluster")
     async with Running(bug.apply(broken).collaborators, controllers) as lifecycle:
         await until(lambda: len(controllers.registrations) > 3)
         problem = lifecycle.problem
@@ -375,3 +405,52 @@ async def test_a_rejected_registration_is_explained_once(caplog: pytest.LogCaptu
     assert "INCONSISTENT_CLUSTER_ID" in problem
     assert CLUSTER_ID in problem
     assert [record.message for record in caplog.records] == [problem]
+
+
+async def test_requests_at_a_frozen_controller_fail_when_another_one_is_active() -> None:
+    """Then they are sent to that one; they do not wait until request.timeout.ms."""
+    controllers = Controllers(count=2)
+    quorum = Quorum(controllers.voters)
+    frozen = asyncio.Event()
+    first, _ = controllers.voters
+
+    async def connect(address: Any, security: Any, timeout_s: float) -> Any:
+        peer = await controllers.connect(address, security, timeout_s)
+        if address == first.address:
+            peer.freeze(frozen)
+        return peer
+
+    security: Any = None
+    connection = QuorumConnection(quorum, security, connect)
+    lifecycle = QuorumConnection(quorum, security, controllers.connect)
+    waiting = asyncio.create_task(
+        connection.request(ApiKey.ENVELOPE, None, 60, lambda _response: False)
+    )
+    await asyncio.wait_for(frozen.wait(), LIMIT_S)
+    controllers.active = controllers.voters[1]
+    quorum.is_not_active(first)
+    await lifecycle.request(ApiKey.ENVELOPE, None, LIMIT_S, lambda _response: False)
+    lifecycle.confirm()
+    with pytest.raises(NoActiveControllerError):
+        await asyncio.wait_for(waiting, LIMIT_S)
+    assert await connection.request(ApiKey.ENVELOPE, None, LIMIT_S, lambda _response: False)
+
+
+async def test_a_controller_without_the_right_is_named_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broker = Broker(PRODUCTION, is_allowed=False)
+    for _ in range(3):
+        await broker.error()
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert "User:ANONYMOUS lacks CLUSTER_ACTION" in warning
+    assert "super.users" in warning
+
+
+async def test_a_broker_stops_at_once_if_no_controller_responds() -> None:
+    controllers = Controllers()
+    async with Running(PRODUCTION, controllers) as lifecycle:
+        await until(lambda: not lifecycle.is_fenced)
+        controllers.active = None
+        async with asyncio.timeout(LIMIT_S):
+            assert not await lifecycle.leave(60)

@@ -26,6 +26,16 @@ def test_a_new_partition_without_a_live_replica_has_no_state() -> None:
     assert came == PartitionState(1, 0, (1,), 4, 0)
 
 
+def test_an_election_does_not_depend_on_the_epoch_of_the_last_controller() -> None:
+    """KRaft's epoch may be higher. Kafka aborts the election; our fence is the znode's version."""
+    of_kraft = state(1, (1, 2, 3))._replace(controller_epoch=900)
+    elected = react_to_live_brokers(
+        of_kraft, (1, 2, 3), {2, 3}, controller_epoch=6, unclean=False, stores_records=True
+    )
+    assert elected is not None
+    assert (elected.leader, elected.leader_epoch, elected.controller_epoch) == (2, 6, 6)
+
+
 REACTIONS = {
     "nothing changed": (state(1, (1, 2, 3)), {1, 2, 3}, False, None),
     "leader stopped": (state(1, (1, 2, 3)), {2, 3}, False, (2, (2, 3), False)),

@@ -159,6 +159,19 @@ async def test_a_write_with_an_unknown_outcome_gets_request_timed_out() -> None:
     assert raised.value.error is ErrorCode.REQUEST_TIMED_OUT
 
 
+async def test_a_direct_write_is_rejected_while_a_kraft_controller_owns_the_configs() -> None:
+    session = Znodes()
+    session.znodes["/controller"] = 0, b'{"version":2,"brokerid":3000,"kraftControllerEpoch":4}'
+    with pytest.raises(ApiError) as raised:
+        await writer(session).write(altering("log.cleaner.threads", "2"))
+    assert raised.value.error is ErrorCode.STALE_CONTROLLER_EPOCH
+    assert "when there is a KRaft controller" in str(raised.value.message)
+    assert session.configs == {}
+    session.znodes["/controller"] = 1, b'{"version":2,"brokerid":1,"kraftControllerEpoch":-1}'
+    await writer(session).write(altering("log.cleaner.threads", "2"))
+    assert session.configs == {"log.cleaner.threads": "2"}
+
+
 async def test_the_controller_decides_again_after_a_conflict_with_a_direct_write() -> None:
 
     class Reloading(Term):

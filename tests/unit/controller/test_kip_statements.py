@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from bridgehead.kafka_wire.messages.create_topics import CreatableReplicaAssignment
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
 from bridgehead.policy import ClusterState, KafkaPrincipal
@@ -18,6 +23,8 @@ from controller.apis.base import WaitFor
 from controller.apis.delete_topics import DeleteTopics
 from controller.apis.policy_check import ImageClusterState
 from controller.apis.topic_assignments import PARTITIONS_IN_ONE_MULTI
+from controller.requests.responses import ResponseEncoder
+from event_log.writer import NullEventLog
 from tests.unit.controller import test_drafted_acls
 from tests.unit.controller.in_process_cluster import InProcessCluster
 from tests.unit.controller.loop_bench import Term
@@ -240,3 +247,30 @@ def test_alterations_of_topics_and_acls_do_not_wait() -> None:
     decision = AlterAcls(True).decide(context, request, MetadataImage(), {})
     assert decision.elements[0].records
     assert decision.wait.condition is WaitFor.NOTHING
+
+
+async def test_the_controller_logs_topics_with_invalid_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """KIP-4: a response of version 0 has no message."""
+    term = Term()
+    encoder = ResponseEncoder(NullEventLog(), lambda: 0)
+    term.loop._responses._encoder = encoder
+    both = [CreatableReplicaAssignment(0, [3, 1])]
+    topics = (replace(topic(f"t{number}", 1, 1), assignments=both) for number in range(12))
+    request = creation(*topics, topic("fine"))
+    with caplog.at_level(logging.INFO, "controller.requests.responses"):
+        reply = term.submit(create_topics(), request, version=0)
+        running = asyncio.create_task(term.loop.run())
+        await reply
+        running.cancel()
+    assert list(term.loop.image.topics) == ["fine"]
+    lines = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "controller.requests.responses"
+    ]
+    assert [line.partition("INVALID_REQUEST for ")[2][:4] for line in lines] == [
+        *(f"'t{number}'" for number in range(10)),
+        "2 mo",
+    ]

@@ -232,7 +232,7 @@ async def test_states_of_a_kraft_controller_are_read_again() -> None:
     known_states = Known({0: KNOWN})
     known_states.controller_is_kraft = True
     assert await states_of_new_controller(Znodes(STORED), known_states) == [(STORED,)]
-    (bug,) = (bug for bug in migration.BUGS if bug.name == "trusts-krafts-states")
+    (bug,) = (bug for bug in migration.BUGS if bug.name == "trusts_krafts_states")
     composition = bug.apply(Composition(cast(Any, None), PRODUCTION))
     faulty = composition.collaborators.controller
     states = await states_of_new_controller(Znodes(STORED), known_states, faulty)

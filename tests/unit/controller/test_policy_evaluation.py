@@ -401,8 +401,28 @@ async def test_a_policy_sees_whether_a_new_topics_replicas_were_generated(genera
     await term.run_until(term.submit(create_topics(), creation(new, timeout_ms=0)))
     (seen,) = policies.checks
     assert seen.requested_state.generated_replica_assignments is generated
+    assert seen.requested_state.marked_for_deletion is False
     written = term.loop.image.topics["t"].assignment
     assert seen.requested_state.replicas_assignments == dict(enumerate(written))
+
+
+async def test_a_check_that_changed_is_repeated_although_the_last_one_did_not() -> None:
+    """Two brokers join while the policy decides, and get replicas of the first topic only."""
+    policies = RecordingPolicies()
+    policies.go.clear()
+    term = Term(policies=policies)
+    placed = replace(topic("b", -1, -1), assignments=[CreatableReplicaAssignment(0, [3, 1])])
+    request = creation(topic("a", 8, 2), placed, timeout_ms=0)
+    running = asyncio.create_task(term.run_until(term.submit(create_topics(), request)))
+    while not policies.checks:
+        await asyncio.sleep(0)
+    term.loop.image = image(None, None, None, None, None)
+    policies.go.set()
+    await running
+    written = term.loop.image.topics["a"].assignment
+    assert {broker for replicas in written for broker in replicas} == {1, 2, 3, 4, 5}
+    (*_, last) = [check for check in policies.checks if check.topic == "a"]
+    assert last.requested_state.replicas_assignments == dict(enumerate(written))
 
 
 async def test_each_method_gets_the_topic_and_the_principal() -> None:

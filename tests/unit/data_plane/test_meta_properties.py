@@ -49,7 +49,7 @@ def test_the_file_of_kafka_is_read_and_kept(tmp_path: Path) -> None:
         (KAFKAS.replace("version=0", "version=1"), BROKER, CLUSTER, "without ZooKeeper"),
     ],
 )
-def test_the_logs_of_another_cluster_or_broker_are_refused(
+def test_the_logs_of_another_cluster_or_broker_are_rejected(
     content: str, broker_id: int, cluster_id: str | None, problem: str, tmp_path: Path
 ) -> None:
     logs = with_file(tmp_path, content)

@@ -128,7 +128,7 @@ def test_our_containers_are_unprivileged_read_only_and_limited(file: str) -> Non
     }
     expected = {
         "docker-compose.yml": {
-            *("zookeeper", "setup", "kafka-1", "kafka-2", "kafka-3", "submitter"),
+            *("zookeeper", "setup", "kafka-1", "kafka-2", "kafka-3", "submitter", "page"),
             *("spark-master", "spark-worker-1", "spark-worker-2"),
         },
         "docker-compose.ensemble.yml": {"zookeeper-2", "zookeeper-3"},

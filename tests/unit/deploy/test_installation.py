@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from hatchling.build import get_requires_for_build_wheel
 
+from bridgehead import __version__
 from bridgehead.cluster.java import class_path
 from deploy.link_package import ROOT, link
 from deploy.wheel_jars import wrong_digests
@@ -84,3 +86,18 @@ def test_a_jar_that_we_do_not_ship_is_named(tmp_path: Path) -> None:
     unknown = tmp_path / "other.jar"
     unknown.touch()
     assert wrong_digests([changed, *jars[1:], unknown]) == [changed.name, "other.jar"]
+
+
+def test_clients_packages_have_the_version_of_bridgehead() -> None:
+    """Maven and npm read the version only from their own files."""
+    pattern = re.compile(
+        r"<artifactId>bridgehead-testcontainers</artifactId>\s*<version>([^<]+)</version>"
+    )
+    versions = {
+        path: pattern.findall((ROOT / path).read_text(encoding="utf-8"))
+        for path in ("clients/java/pom.xml", "examples/java-failover/pom.xml")
+    }
+    for name in ("package.json", "package-lock.json"):
+        package = json.loads((ROOT / "clients/node" / name).read_text(encoding="utf-8"))
+        versions[name] = [package["version"]]
+    assert versions == {path: [__version__] for path in versions}

@@ -51,6 +51,7 @@ RUN_ELSEWHERE: Final[Mapping[Printed, str]] = {
     ),
 }
 _FETCHES: Final = "it fetches packages: `make first-hour` runs it"
+_REHEARSED = "they need Kafka's jars: tests/integration/test_rehearse.py runs the commands"
 _NO_COMMANDS: Final = "it shows text, no commands"
 NOT_RUN: Final[Mapping[Printed, str]] = {
     Printed("ARCHITECTURE.md", " client ──1"): _NO_COMMANDS,
@@ -64,6 +65,8 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
         "it takes minutes: tests/unit/chaos/test_explore.py explores less"
     ),
     Printed("docs/guides/from-zookeeper-to-kraft.md", "own/znodes.jsonl: 1 topic"): _NO_COMMANDS,
+    Printed("docs/guides/from-zookeeper-to-kraft.md", "make kafka-jars"): _REHEARSED,
+    Printed("docs/guides/from-zookeeper-to-kraft.md", "bridgehead rehearse rollback"): _REHEARSED,
     Printed("docs/client-suites.md", "git clone"): (
         "it needs the public repositories and the jars of Kafka"
     ),

@@ -63,13 +63,13 @@ def test_transactions_of_earlier_runs_are_left_out(content: bytes, tmp_path: Pat
 
 def test_a_stranger_cannot_name_the_logs_that_are_followed(content: bytes, tmp_path: Path) -> None:
     """A copied run.json may name any folder; only a person, or the cluster's folder, is trusted."""
-    victim, own = tmp_path / "victim", tmp_path / "cluster" / "zookeeper"
-    for folder in (victim, own):
+    victim, of_cluster = tmp_path / "victim", tmp_path / "cluster" / "zookeeper"
+    for folder in (victim, of_cluster):
         log_of(folder).write_bytes(content)
     run = tmp_path / "cluster" / "evidence" / "run=r"
     run.mkdir(parents=True)
     counts = []
-    for named, argument in ((victim, []), (own, []), (victim, [str(victim)])):
+    for named, argument in ((victim, []), (of_cluster, []), (victim, [str(victim)])):
         described = {"run_id": "r", "started_ms": 1, "brokers": 1, "log_folders": [str(named)]}
         (run / "run.json").write_text(json.dumps(described))
         lines = [line for line in follow(run, lambda: False, argument) if line.strip()]

@@ -40,6 +40,7 @@ def test_the_metrics_of_forwarding_count_connections_clients_requests_and_messag
     for connection in ("a", "a", "b", "c", "a"):
         metrics.forwarding_began(connection)
         metrics.message_redirected()
+        metrics.client_request_redirected()
     for _ in range(6):
         metrics.message_redirected()
     metrics.forwarding_ended("b")

@@ -72,8 +72,27 @@ _DECIDED: Final = RequestDecided(
     ids=lambda event: event.kind,
 )
 def test_pattern_matches_the_writers_lines(event: Event, tmp_path: Path) -> None:
+    """Each of the texts that `split_columns` converts has a group."""
     line = _written(event, tmp_path)
-    assert re.search(_python(schemas.exact_pattern(event.kind)), line)
+    match = re.search(_python(schemas.exact_pattern(event.kind)), line)
+    assert match is not None
+    assert match.groups()[:7] == ("0", "0", "1700000000000", "r", "1", "b", "h")
+    replacement = schemas.exact_replacement(event.kind)
+    assert replacement.count(schemas.SEPARATOR) + 1 == len(match.groups())
+
+
+def test_texts_of_values_are_split_and_converted_by_position(tmp_path: Path) -> None:
+    """The identity has three texts; a string that may be null keeps its quotes."""
+    line = _written(_DECIDED, tmp_path)
+    match = re.search(_python(schemas.exact_pattern("request_decided")), line)
+    assert match is not None
+    texts = match.groups()[7:]
+    assert texts[:6] == ("1.b.1.1", "1", "b", "7", "19", r"User:ä \"q\" \\")
+    assert texts[9:] == (r'[["a",0],["b\\",36]]', '["b"]', "0", "false", '"a1"')
+    columns = schemas.split_columns("request_decided")
+    assert columns[0] == "t[0] AS `request_id`"
+    assert columns[2] == "CAST(v[4] AS BIGINT) AS `api_key`"
+    assert "substring(t[13]" in columns[-1]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +102,8 @@ def test_pattern_matches_the_writers_lines(event: Event, tmp_path: Path) -> None
         ('"seq":0', '"seq":0.0'),
         ('"seq":0', '"seq":9999999999999999999'),
         ('"seq":0', '"seq":00'),
+        ('"boot":"b"', r'"boot":"\/"'),
+        ('"boot":"b"', r'"boot":"\u0062"'),
         ('"epoch":1', '"epoch":null'),
         ('"epoch":1', '"epoch":1,"new":1'),
         ('"epoch":1', '"epoch":1,"epoch":1'),

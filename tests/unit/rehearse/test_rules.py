@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -17,6 +19,8 @@ from rehearse.seeds import SEEDS, TOKEN, Seed, healthy
 from rehearse.znodes import Hidden, Znode, ZnodeTree
 from tests.unit.rehearse.test_seeds import BROKER, CONTROLLER
 
+DATA = Path(__file__).parents[2] / "data"
+LOGS = {rule.id: rule.log for rule in RULES}
 MIGRATION = "/migration"
 TOKEN_PATH = f"/delegation_token/tokens/{TOKEN}"
 
@@ -114,6 +118,7 @@ ROWS = (
     ),
     Row("config-not-a-string", {"/config/brokers/2": configs(x=None)}),
     Row("config-not-a-string", {"/config/clients/batch": configs(producer_byte_rate=5)}),
+    Row("config-of-no-topic-odd", {"/config/topics/<default>": configs()}),
     Row("config-unreadable", {"/config/users/alice": b"{"}),
     Row("config-unreadable", {"/config/brokers/2": b"[]"}),
     Row("topic-config-invalid", {"/config/topics/audit": configs(**{"retention.ms": "abc"})}),
@@ -196,27 +201,50 @@ ROWS = (
     ),
     Row("znode-large", {"/kafka-acl/Topic/t": acl(host="h" * 900_000)}),
     Row("children-large", {f"/config/changes/{n:0>9999}": None for n in range(336)}),
-    Row("file-generated-id", files=(file_with(BROKER, broker_id="-1"), CONTROLLER)),
-    Row("file-generated-id", files=(file_with(BROKER, broker_id=None), CONTROLLER)),
 )
 IBP = "inter_broker_protocol_version"
+WITH_X = {"listeners": "PLAINTEXT://127.0.0.1:9092,X://127.0.0.1:9094"}
+WITH_X["listener_security_protocol_map"] = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,X:PLAINTEXT"
+POLICY = "org.example.Policy"
 OTHER = ServerProperties("other.properties", {**BROKER.values, "broker.id": "3"})
 FILE_ROWS = (
+    Row("file-generated-id", files=(file_with(BROKER, broker_id="-1"), CONTROLLER)),
+    Row("file-generated-id", files=(file_with(BROKER, broker_id=None), CONTROLLER)),
     Row("file-level-low", files=(file_with(BROKER, **{IBP: "3.3"}), CONTROLLER)),
     Row("file-level-of-old-controllers", files=(file_with(BROKER, **{IBP: "3.5"}), CONTROLLER)),
-    Row("file-level-unknown", files=(file_with(BROKER, **{IBP: "4.0-IV1"}), CONTROLLER)),
+    Row("file-level-unknown", files=(file_with(BROKER, **{IBP: "9.9"}), CONTROLLER)),
     Row("file-levels-differ", files=(file_with(BROKER, **{IBP: "3.8"}), OTHER, CONTROLLER)),
     Row("file-log-dirs", files=(file_with(BROKER, log_dirs="/a,/b", **{IBP: "3.6"}), CONTROLLER)),
+    Row("file-broker-voters", files=(file_with(BROKER, controller_quorum_voters=""), CONTROLLER)),
     Row(
-        "file-broker-incomplete", files=(file_with(BROKER, controller_quorum_voters=""), CONTROLLER)
-    ),
-    Row(
-        "file-broker-incomplete",
+        "file-broker-listener-names",
         files=(file_with(BROKER, controller_listener_names=None), CONTROLLER),
     ),
     Row(
-        "file-broker-flag",
+        "file-broker-early",
         files=(file_with(BROKER, zookeeper_metadata_migration_enable="false"), CONTROLLER),
+    ),
+    Row(
+        "file-controller-listener-map",
+        files=(file_with(BROKER, listener_security_protocol_map=None), CONTROLLER),
+        detail="CONTROLLER",
+    ),
+    Row(
+        "file-listener-map",
+        files=(
+            file_with(BROKER, inter_broker_listener_name="X", **WITH_X),
+            file_with(CONTROLLER, inter_broker_listener_name="X"),
+        ),
+        detail="X",
+    ),
+    Row(
+        "file-broker-flag",
+        files=(
+            file_with(
+                BROKER, zookeeper_metadata_migration_enable=None, controller_listener_names=None
+            ),
+            CONTROLLER,
+        ),
     ),
     Row(
         "file-controller-flag",
@@ -226,8 +254,8 @@ FILE_ROWS = (
     Row("file-chroot", files=(BROKER, file_with(CONTROLLER, zookeeper_connect="127.0.0.1:2181"))),
     Row(
         "file-listener",
-        files=(file_with(BROKER, inter_broker_listener_name="INTERNAL"), CONTROLLER),
-        detail="PLAINTEXT, but INTERNAL in broker.properties",
+        files=(file_with(BROKER, inter_broker_listener_name="X", **WITH_X), CONTROLLER),
+        detail="PLAINTEXT, but X in broker.properties",
     ),
     Row(
         "file-listener-missing",
@@ -241,7 +269,11 @@ FILE_ROWS = (
         },
         detail="it has X, not PLAINTEXT of controller.properties",
     ),
-    Row("file-ids-shared", files=(file_with(BROKER, broker_id="3000"), CONTROLLER)),
+    Row(
+        "file-ids-shared",
+        files=(file_with(BROKER, controller_quorum_voters="2@127.0.0.1:9093"), CONTROLLER),
+        detail="2 is a controller",
+    ),
     Row(
         "file-scram-controllers",
         files=(BROKER, file_with(CONTROLLER, sasl_mechanism_controller_protocol="SCRAM-SHA-512")),
@@ -271,17 +303,20 @@ FILE_ROWS = (
         files=(BROKER, file_with(CONTROLLER, authorizer_class_name=STANDARD)),
     ),
     Row(
-        "file-control-plane", files=(file_with(BROKER, control_plane_listener_name="C"), CONTROLLER)
+        "file-control-plane",
+        files=(file_with(BROKER, control_plane_listener_name="X", **WITH_X), CONTROLLER),
     ),
     Row(
         "file-policy",
-        files=(file_with(BROKER, alter_config_policy_class_name="org.example.P"), CONTROLLER),
+        files=(file_with(BROKER, create_topic_policy_class_name=POLICY), CONTROLLER),
     ),
 )
 # What a difference brings along besides its own rule.
 BESIDES = {
     "broker-listeners-differ": {"file-listener-missing", "broker-stale"},
+    "file-broker-early": {"file-broker-flag"},
     "file-authorizer-missing": {"file-authorizer-own"},
+    "file-listener-map": {"file-listener-missing"},
     "file-listener-missing": {"broker-stale"},
 }
 
@@ -294,6 +329,42 @@ def test_rule_is_found(row: Row) -> None:
     assert rules - {row.rule} <= BESIDES.get(row.rule, set())
     if row.detail is not None:
         assert row.detail in [f.place.detail for f in findings if f.rule.id == row.rule]
+
+
+def test_kafka_starts_with_the_same_files() -> None:
+    """`tests/data/migration_properties.jsonl` has what Kafka's KafkaConfig says of each file."""
+    lines = (DATA / "migration_properties.jsonl").read_text().splitlines()
+    errors = {
+        json.dumps(row["values"], sort_keys=True): row["error"] for row in map(json.loads, lines)
+    }
+    rejected = {}
+    for row in FILE_ROWS:
+        for file in row.files:
+            error = errors[json.dumps(dict(file.values), sort_keys=True)]
+            if error is not None and POLICY not in error:
+                assert LOGS[row.rule] in error
+                rejected[row.rule] = error
+    assert sorted(rejected) == [
+        "file-broker-early",
+        "file-broker-listener-names",
+        "file-broker-voters",
+        "file-controller-zookeeper",
+        "file-generated-id",
+        "file-level-low",
+        "file-level-unknown",
+        "file-listener-map",
+        "file-log-dirs",
+    ]
+    # The others end later: at the broker's first request, or in a controller of another level.
+    dies = {
+        rule.id for rule in RULES if rule.id.startswith("file-") and rule.outcome is Outcome.DIES
+    }
+    assert sorted(dies - set(rejected)) == [
+        "file-authorizer-of-kraft",
+        "file-controller-listener-map",
+        "file-ids-shared",
+        "file-level-of-old-controllers",
+    ]
 
 
 def test_every_rule_has_a_seed_or_a_row() -> None:
@@ -314,6 +385,8 @@ GOOD = (
     {"/config/topics/audit": None},
     {"/config/topics/audit": b""},
     {"/config/users/alice": b"{}"},
+    {"/config/topics/vanished": configs()},
+    {"/config/topics/vanished": b"{"},
     {"/config/users/alice": b"null"},
     {"/config/topics/audit": document(version=1, config={"message.format.version": "2.1"})},
     {"/config/users/alice": configs(request_percentage="1e2", producer_byte_rate=" 5 ")},

@@ -54,8 +54,8 @@ def test_report_of_one_finding() -> None:
         "Kafka 3.9.1.\n"
         "\n"
         "Blocks the migration\n"
-        "  /migration has no data; zookeeper-security-migration.sh creates it so.\n"
-        "  [migration-empty] (KAFKA-19480)\n"
+        "  - /migration has no data; zookeeper-security-migration.sh creates it so.\n"
+        "    [migration-empty] (KAFKA-19480)\n"
         "    /migration\n"
         "    Kafka 3.9.1 waits for ever, 3.9.2 keeps it. Kafka 3.9.1 waits in its first\n"
         "    state. Kafka 3.9.2 writes it again.\n"
@@ -71,7 +71,8 @@ def test_report_of_one_finding() -> None:
 
 
 def test_places_are_bounded_for_people_and_complete_in_json() -> None:
-    ghosts = {f"/config/topics/vanished-{number:05}": b"{}" for number in range(9_985)}
+    configs = b'{"version":1,"config":{"retention.ms":"5"}}'
+    ghosts = {f"/config/topics/vanished-{number:05}": configs for number in range(9_985)}
     tree = Seed("", "", "config-of-no-topic", ghosts).planted(healthy())
     report = Report.of("s", Cluster(tree, FILES), "3.9.1")
     lines = list(report.lines())
@@ -116,7 +117,8 @@ def test_junit_has_a_case_for_each_rule() -> None:
 
 
 def test_escapes_do_not_reach_the_terminal() -> None:
-    put = {"/config/topics/\x1b]0;title\x07": b"{}", f"/config/topics/{'x' * 5_000}": b"{}"}
+    configs = b'{"version":1,"config":{"retention.ms":"5"}}'
+    put = {"/config/topics/\x1b]0;title\x07": configs, f"/config/topics/{'x' * 5_000}": configs}
     tree = Seed("", "", "config-of-no-topic", put).planted(healthy())
     report = Report.of("s", Cluster(tree, FILES), "3.9.1")
     text = "\n".join(report.lines())

@@ -26,6 +26,7 @@ BROKER = ServerProperties(
         "zookeeper.metadata.migration.enable": "true",
         "controller.quorum.voters": "3000@127.0.0.1:9093",
         "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         "inter.broker.protocol.version": "3.9",
     },
 )

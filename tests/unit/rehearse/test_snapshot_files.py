@@ -8,6 +8,8 @@ import zlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cluster_model.znodes.access import OPEN, ZnodeAcl
 from rehearse.sources.snapshot import read_snapshot
@@ -225,3 +227,30 @@ def test_damage_is_an_error(tmp_path: Path, files: dict[str, bytes], error: str)
 def test_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="No such file"):
         read_snapshot(tmp_path / "none")
+
+
+LOG = log(
+    (6, 1, create("/admin/a", b"one")),
+    (7, 14, struct.pack(">ii", 1, 2) + buffer(delete("/admin/a"))),
+    (8, -11, struct.pack(">i", 1) + text("/brokers/ids/1")),
+)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_damage_ends_in_a_tree_or_an_error(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """With a right checksum, the damage reaches the decoder."""
+    body = bytearray(GOOD[: -8 - len(text("/"))])
+    entries = bytearray(LOG)
+    for damaged in (body, entries):
+        for at in data.draw(st.lists(st.integers(0, len(damaged) - 1), max_size=3)):
+            damaged[at] = data.draw(st.integers(0, 255))
+    whole = bytes(body) + struct.pack(">q", zlib.adler32(body)) + text("/")
+    folder = write(tmp_path_factory.mktemp("damaged"), snapshot_5=whole, log_6=bytes(entries))
+    try:
+        tree = read_snapshot(folder)
+    except SourceError:
+        return
+    assert all(path.startswith("/") for path in tree.znodes)

@@ -158,12 +158,12 @@ async def test_a_session_without_a_server_does_not_connect_ever_faster() -> None
     retry, pauses = session._connection.retry_sleeper.copy(), list[float]()
     retry.sleep_func, retry.interrupt = pauses.append, None
 
-    def refused() -> None:
+    def disconnect() -> None:
         if len(pauses) == 60_000:
             raise ConnectionClosedError
         raise ForceRetryError
 
     with pytest.raises(ConnectionClosedError):
-        retry(refused)
+        retry(disconnect)
     assert min(pauses) == max(pauses) == 0.05
     await session.close()

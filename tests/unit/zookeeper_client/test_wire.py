@@ -6,7 +6,15 @@ import struct
 
 import pytest
 
-from zookeeper_client.wire import MultiRead, Read, ReadChildren, ReadData, Stat, ZnodeData
+from zookeeper_client.wire import (
+    MultiRead,
+    Read,
+    ReadChildren,
+    ReadData,
+    ReadDenied,
+    Stat,
+    ZnodeData,
+)
 
 STAT = Stat(
     czxid=1,
@@ -70,3 +78,12 @@ def test_an_error_other_than_no_node_is_raised() -> None:
     reply = result(ERROR, struct.pack("!i", NO_AUTH)) + END
     with pytest.raises(ValueError, match="-102"):
         MultiRead([ReadData("/a")], "").deserialize(reply, 0)
+
+
+def test_denied_read_is_a_result_if_it_may_be_denied() -> None:
+    """Only who asks for it gets past a znode that it may not read."""
+    reply = result(ERROR, struct.pack("!i", NO_AUTH)) + END
+    reads: list[Read] = [ReadData("/a")]
+    assert MultiRead(reads, "", may_be_denied=True).deserialize(reply, 0) == [ReadDenied()]
+    with pytest.raises(ValueError, match="MultiRead returned error -102"):
+        MultiRead(reads, "").deserialize(reply, 0)

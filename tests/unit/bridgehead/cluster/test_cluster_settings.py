@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.cluster.cluster_file import load_settings
+from bridgehead.cluster.cluster_file import load_settings, migration_overrides
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.settings import (
     ClusterSettings,
@@ -87,3 +87,15 @@ def test_settings_survive_json() -> None:
         node_command=("x", "y"),
     )
     assert settings_from_json(json.loads(json.dumps(settings_to_json(settings)))) == settings
+
+
+def test_migrate_stands_for_kafkas_properties() -> None:
+    """An override takes precedence, for example another name of the controllers' listener."""
+    voters = "3001@127.0.0.1:9700,3002@127.0.0.1:9701"
+    overrides = (*migration_overrides(voters), "controller.listener.names=QUORUM")
+    assert load_settings(FOLDER, overrides=overrides).properties == {
+        "zookeeper.metadata.migration.enable": "true",
+        "controller.quorum.voters": voters,
+        "controller.listener.names": "QUORUM",
+    }
+    assert migration_overrides(None) == ()

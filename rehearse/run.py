@@ -1,0 +1,397 @@
+"""`python -m rehearse.run`: the command behind `bridgehead rehearse run`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from bridgehead.cluster.data_directory import write_json
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.exit_codes import ExitCode
+from cluster_model.session_state import ConnectionLostError
+from judge.terminal import complain
+from rehearse.checks import scan
+from rehearse.cluster import Cluster, ServerProperties
+from rehearse.compare import Comparison, changed_znodes, compare, explained_by, restarts, rewritten
+from rehearse.copying import MIGRATION, copy_tree
+from rehearse.faults import Fault, parse_faults
+from rehearse.findings import KAFKA_VERSIONS, Finding, Severity
+from rehearse.kraft.jars import check_memory, memory_needed_mib
+from rehearse.kraft.storage import feature_level
+from rehearse.load import PREFIX, AdminLoad, is_of_the_load, resurrected
+from rehearse.metadata import Item, Items, Kind, items_of_znodes
+from rehearse.metadata_records import MigrationState
+from rehearse.participants import Participants, plan_brokers
+from rehearse.rehearsal import PATIENCE_S, BlockedError, Rehearsal
+from rehearse.report.document import FindingRow, Phase, Report
+from rehearse.report.next_steps import next_steps
+from rehearse.report.page import write_page
+from rehearse.report.terminal import print_report
+from rehearse.sources.arguments import add_source_arguments, read_source
+from rehearse.znodes import SourceError, ZnodeTree
+
+UNTIL: Final = ("hybrid", "dual-write", "finalize")
+STATE_FILE: Final = "state.json"
+_BROKERS_MAX: Final = 5
+_SETTLE_S: Final = 20.0
+_LAG_S: Final = 3.0  # of the last changes of ISRs, which our nodes report
+_ZOOKEEPER_MIB: Final = 512
+_LEFTOVER: Final = (
+    "/migration is left from an earlier attempt, and the controller's log would be new: Kafka "
+    "would take the metadata for migrated, and delete all topics and ACLs from ZooKeeper. Delete "
+    "/migration in your cluster (zookeeper-shell: delete /migration). --drop-migration-znode "
+    "rehearses without it; --keep-migration-znode shows the loss on the copy."
+)
+_BLOCKING: Final = (Severity.BLOCKS, Severity.LOSES)
+
+
+class Run:
+    """One rehearsal, from the copy to its report."""
+
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        source: str,
+        tree: ZnodeTree,
+        files: Sequence[ServerProperties],
+        say: Callable[[str], None],
+    ) -> None:
+        self.options = options
+        self.tree = tree
+        self.files = files
+        self.say = say
+        self.folder: Path = options.out
+        self.findings = scan(Cluster(tree, files))
+        self.faults = parse_faults(options.fault)
+        level = options.level or _level_of(files)
+        self._check(level)
+        self.participants = Participants.create(
+            self.folder,
+            tree,
+            kafka=options.kafka,
+            level=level,
+            controllers=options.controllers,
+            broker_ids=options.brokers,
+            node_command=shlex.split(options.node_command),
+        )
+        plan = self.participants.plan
+        self.rehearsal = Rehearsal(self.participants, self.tell, patience_s=options.patience)
+        self.rehearsal.topics = len(tree.children("/brokers/topics"))
+        self.load = AdminLoad(self.participants.client_properties, len(plan.brokers))
+        self.report = Report(
+            source,
+            options.kafka,
+            level,
+            options.until,
+            [broker.id for broker in plan.brokers],
+            list(plan.controllers),
+            zxid_before=tree.zxid,
+            findings=[_row(finding, options.kafka) for finding in self.findings],
+        )
+        self.before_tree = tree
+        self.before: Items = {}
+        self._pending = list(self.faults)
+
+    def tell(self, sentence: str) -> None:
+        """Say a sentence of the rehearsal."""
+        self.say(sentence)
+
+    def _check(self, level: str) -> None:
+        options = self.options
+        feature_level(level)
+        brokers = len(plan_brokers(self.tree, options.brokers))
+        if options.until != "hybrid" and brokers > _BROKERS_MAX:
+            raise ClusterError(
+                f"The cluster has {brokers} brokers, and {options.until} needs a JVM for each: "
+                f"at most {_BROKERS_MAX}. Use --until hybrid, or name fewer with --brokers if all "
+                "replicas are on them."
+            )
+        keeps = options.keep_migration_znode or options.drop_migration_znode
+        if not keeps and _migrated_before(self.tree):
+            raise ClusterError(_LEFTOVER)
+        real = brokers if options.until != "hybrid" else 0
+        needed_mib = memory_needed_mib(
+            nodes=brokers,
+            controllers=options.controllers,
+            brokers=real,
+            zookeeper_mib=_ZOOKEEPER_MIB,
+        )
+        self_help = "stop other programs, or use --until hybrid and --controllers 1"
+        check_memory(needed_mib, self_help)
+        self.say(f"the rehearsal takes up to {needed_mib} MiB of memory")
+
+    async def run(self) -> Report:
+        """Play the phases; return the report, which is written, too."""
+        began_s = time.monotonic()
+        try:
+            await self._phases()
+        except BlockedError as blocked:
+            self.report.outcome, self.report.why = blocked.outcome.value, blocked.why
+            self._note_changes(await self.rehearsal.tree())
+        except (ClusterError, ConnectionLostError, SourceError) as error:
+            if not self.report.phases:
+                raise
+            self.rehearsal.pump()
+            self.report.outcome, self.report.why = "failed", str(error)
+        finally:
+            self.load.stop()
+            self.participants.stop()
+        self.report.seconds = time.monotonic() - began_s
+        self._finish()
+        return self.report
+
+    async def _phases(self) -> None:
+        await self._start()
+        await self._phase("hybrid", self._hybrid)
+        if self.options.until != "hybrid":
+            await self._phase("dual-write", self.rehearsal.to_kraft_brokers)
+        if self.options.until == "finalize":
+            await self._phase("finalize", self.rehearsal.finalize)
+
+    async def _start(self) -> None:
+        zookeeper = self.participants.zookeeper
+        zookeeper.start()
+        await asyncio.to_thread(zookeeper.wait_until_serving)
+        connect = self.participants.connect
+        keep = not self.options.drop_migration_znode
+        self.report.znodes = await copy_tree(self.tree, connect, with_migration=keep)
+        self.say(f"{self.report.znodes:,} znodes are copied into the rehearsal's ZooKeeper")
+        self.report.hidden = sum(znode.hidden is not None for znode in self.tree.znodes.values())
+        await self.rehearsal.start_cluster(hold_controller=self.options.hold_controller)
+        if self.options.load:
+            self.load.start()
+            await self.rehearsal.wait("the load's first writes", self._is_loaded, _SETTLE_S)
+            self.load.pause()
+        self.before_tree = await self.rehearsal.tree()
+        self.before = _without_load(items_of_znodes(self.before_tree))
+        self.load.resume()
+
+    async def _is_loaded(self) -> bool:
+        return self.load.acknowledged >= 10
+
+    async def _hybrid(self) -> None:
+        self.rehearsal.start_controllers()
+        await self.rehearsal.until_dual_write(self._inject_at)
+
+    async def _phase(self, name: str, play: Callable[[], Awaitable[None]]) -> None:
+        """Play one phase, and compare what there is after it."""
+        self.say(f"— {name} —")
+        phase = Phase(name, time.time())
+        self.report.phases.append(phase)
+        seen = len(self.rehearsal.active.transitions)
+        self.load.begin_phase(name)
+        phase.load = self.load.phases[-1] if self.options.load else None
+        await self._inject_at(name)
+        await play()
+        phase.ended_s = time.time()
+        for result in self.report.faults:
+            if result.recovered_s is None:
+                result.recovered_s = phase.ended_s - result.returned_s
+        active = self.rehearsal.active
+        phase.transitions = active.transitions[seen:] if name == "hybrid" else []
+        if name == "hybrid":
+            phase.gap_s, phase.records = active.gap_s(), active.records
+        await self._compare(phase)
+        self._keep_state(name)
+
+    def _take(self, moment: str) -> list[Fault]:
+        taken = [fault for fault in self._pending if fault.moment == moment]
+        self._pending = [fault for fault in self._pending if fault.moment != moment]
+        return taken
+
+    async def _inject_at(self, moment: str) -> None:
+        for fault in self._take(moment):
+            self.report.faults.append(await self.rehearsal.inject(fault))
+
+    async def _compare(self, phase: Phase) -> None:
+        explain = explained_by(self.findings, [restarts])
+        name = phase.name
+        if name == "hybrid":
+            migrated = self.rehearsal.metadata(MigrationState.MIGRATION).items()
+            without = _without_load(migrated)
+            phase.comparisons.append(
+                compare("ZooKeeper before → KRaft", self.before, without, explain)
+            )
+        self.load.pause()
+        try:
+            kraft, tree = await self._settled()
+            written = items_of_znodes(tree)
+            if name != "hybrid":
+                after = _without_load(kraft)
+                title = f"ZooKeeper before → KRaft after {name}"
+                phase.comparisons.append(compare(title, self.before, after, explain))
+            if name != "finalize":
+                back = explained_by(
+                    self.findings, [rewritten, lambda d: resurrected(d.item, written)]
+                )
+                phase.comparisons.append(
+                    compare("KRaft → written back to ZooKeeper", kraft, written, back)
+                )
+                self.report.lost += self.load.missing(written, f"ZooKeeper after {name}")
+            self.report.lost += self.load.missing(kraft, f"KRaft's log after {name}")
+            self._note_changes(tree)
+        finally:
+            self.load.resume()
+        for comparison in phase.comparisons:
+            self.say(_summary(comparison))
+
+    async def _settled(self) -> tuple[Items, ZnodeTree]:
+        """Return what KRaft and ZooKeeper have once both have the same; they may never have."""
+        is_written = self.report.phases[-1].name != "finalize"
+        limit_s = _SETTLE_S if self.options.load else _LAG_S
+        deadline = time.monotonic() + (limit_s if is_written else 0.0)
+        while True:
+            kraft, tree = self.rehearsal.metadata().items(), await self.rehearsal.tree()
+            if kraft == items_of_znodes(tree) or time.monotonic() > deadline:
+                return kraft, tree
+            await asyncio.sleep(0.5)
+
+    def _note_changes(self, after: ZnodeTree) -> None:
+        names = {item.name for item in self.load.facts if item.kind is Kind.TOKEN}
+        self.report.changes = [
+            change
+            for change in changed_znodes(self.before_tree, after)
+            if PREFIX not in change.path and change.path.rpartition("/")[2] not in names
+        ]
+
+    def _keep_state(self, phase: str) -> None:
+        """Note how far the rehearsal is, for a rollback."""
+        facts = [[item.kind, item.name, value] for item, value in self.load.facts.items()]
+        before = [[item.kind, item.name, value] for item, value in self.before.items()]
+        write_json(self.folder / STATE_FILE, {"phase": phase, "facts": facts, "before": before})
+
+    def _finish(self) -> None:
+        report = self.report
+        active = self.rehearsal.active
+        report.writes, report.notices = dict(active.writes), list(active.notices)
+        report.acknowledged = self.load.acknowledged
+        processes = {**self.participants.controllers, **self.participants.brokers}
+        report.memory_mib = {
+            f"{'controller' if number in self.participants.controllers else 'broker'} {number}": (
+                process.rss_max_mib
+            )
+            for number, process in processes.items()
+            if process.rss_max_mib
+        }
+        remedies = [
+            finding.remedy
+            for finding in self.findings
+            if finding.rule.severity_in(self.options.kafka) in _BLOCKING
+        ]
+        reached = report.phases[-1].name if report.is_good and report.phases else None
+        report.steps = next_steps(reached, remedies, self.files, report.level)
+
+
+def _without_load(items: Items) -> dict[Item, str]:
+    return {item: value for item, value in items.items() if not is_of_the_load(item, value)}
+
+
+def _row(finding: Finding, kafka: str) -> FindingRow:
+    rule = finding.rule
+    outcome = rule.outcome_in(kafka).value
+    return FindingRow(rule.id, rule.what, finding.place.where, outcome, finding.remedy, rule.issue)
+
+
+def _level_of(files: Sequence[ServerProperties]) -> str:
+    """Return the brokers' `inter.broker.protocol.version`; the default of Kafka 3.9 is 3.9."""
+    levels = (file.get("inter.broker.protocol.version") for file in files)
+    return next((level for level in levels if level), "3.9")
+
+
+def _migrated_before(tree: ZnodeTree) -> bool:
+    """Return whether `/migration` says that metadata was migrated."""
+    try:
+        content = orjson.loads(tree.data(MIGRATION) or b"{}")
+    except orjson.JSONDecodeError:
+        return False  # a finding of the scan; Kafka does not go on
+    offset = content.get("kraft_metadata_offset", -1) if isinstance(content, dict) else -1
+    return isinstance(offset, int) and offset > 0
+
+
+def _summary(comparison: Comparison) -> str:
+    equal = sum(comparison.equal.values())
+    different = len(comparison.differences)
+    unexplained = len(comparison.unexplained)
+    text = f"{comparison.name}: {equal:,} items equal"
+    if different:
+        text += f", {different:,} different"
+    return f"{text}, {unexplained:,} of them unexplained" if unexplained else text
+
+
+def clock() -> Callable[[str], None]:
+    """Return a function that prints sentences with the seconds since now."""
+    began_s = time.monotonic()
+
+    def say(sentence: str) -> None:
+        sys.stdout.write(f"{time.monotonic() - began_s:7.1f} s  {sentence}\n")
+        sys.stdout.flush()
+
+    return say
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a run, without those that name its source."""
+    parser.add_argument("--kafka", choices=KAFKA_VERSIONS, default=KAFKA_VERSIONS[0])
+    parser.add_argument("--controllers", type=int, choices=(1, 3), default=1)
+    parser.add_argument("--brokers", type=_numbers, default=())
+    parser.add_argument("--level", default="")
+    parser.add_argument("--fault", action="append", default=[])
+    parser.add_argument("--load", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path(".rehearsal"))
+    parser.add_argument("--patience", type=float, default=PATIENCE_S)
+    migration = parser.add_mutually_exclusive_group()
+    migration.add_argument("--keep-migration-znode", action="store_true")
+    migration.add_argument("--drop-migration-znode", action="store_true")
+    parser.add_argument("--hold-controller", action="store_true")
+    parser.add_argument("--node-command", default="", help=argparse.SUPPRESS)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a list of broker ids, such as 1,2,3"
+        ) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Rehearse; return the exit code."""
+    parser = argparse.ArgumentParser(prog="run", description=__doc__)
+    add_source_arguments(parser)
+    parser.add_argument("--until", choices=UNTIL, default=UNTIL[0])
+    add_run_arguments(parser)
+    options = parser.parse_args(arguments)
+    logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        source, tree, files = read_source(options)
+        rehearsed = Run(options, source, tree, files, clock())
+        report = asyncio.run(rehearsed.run())
+        if options.zookeeper is not None:
+            _, again, _ = read_source(options)
+            report.zxid_after = again.zxid
+            report.source_changes = len(changed_znodes(tree, again))
+    except (SourceError, ClusterError, ConnectionLostError) as error:
+        complain(error)
+        return ExitCode.CANNOT_RUN
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    report.write(options.out)
+    write_page(options.out, report)
+    print_report(report, options.out)
+    return ExitCode.OK if report.is_good else ExitCode.FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""`python -m rehearse.seeded [NAME...]`: give each seeded inconsistency to a real controller.
+
+What the controller does must be what the rule says that names the seed in a scan. `make
+rehearse-all` runs it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import shlex
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bridgehead.cluster.errors import ClusterError
+from bridgehead.exit_codes import ExitCode
+from cluster_model.session_state import ConnectionLostError
+from cluster_model.znodes.operations import Create, Delete, Operation, SetData
+from judge.terminal import complain
+from rehearse.checks import scan
+from rehearse.cluster import Cluster
+from rehearse.copying import copy_tree, write_znodes
+from rehearse.findings import KAFKA_VERSIONS, Outcome
+from rehearse.kraft.jars import find_jars, find_kafkas_java
+from rehearse.metadata import Items, items_of_znodes
+from rehearse.metadata_records import MigrationState
+from rehearse.participants import Participants
+from rehearse.rehearsal import BlockedError, Rehearsal
+from rehearse.seeds import SEEDS, Seed, healthy
+from rehearse.znodes import SourceError, ZnodeTree
+
+# The controller repeats what it waits for after 0.1 to 5 s.
+_PATIENCE_S: Final = 15.0
+_AFTER_S: Final = 2.0  # the controller writes the metadata back before this
+_WORST_FIRST: Final = (Outcome.DELETED, Outcome.LOST, Outcome.CHANGED, Outcome.KEPT)
+
+
+class Played(NamedTuple):
+    """What a controller did with a seed."""
+
+    seed: Seed
+    expected: Outcome
+    observed: Outcome
+    is_named: bool
+    """Whether the scan names the seed's rule."""
+    why: str
+    seconds: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether controller, rule and scan agree."""
+        return self.is_named and self.observed is self.expected
+
+
+async def play(seed: Seed, kafka: str, folder: Path, node_command: Sequence[str] = ()) -> Played:
+    """Migrate a healthy cluster with one seed. Raises ClusterError."""
+    began_s = time.monotonic()
+    shutil.rmtree(folder, ignore_errors=True)
+    tree = healthy()
+    participants = Participants.create(
+        folder, tree, kafka=kafka, level="3.9", controllers=1, broker_ids=(),
+        node_command=node_command,
+    )  # fmt: skip
+    rehearsal = Rehearsal(participants, lambda _sentence: None, patience_s=_PATIENCE_S)
+    try:
+        participants.zookeeper.start()
+        await asyncio.to_thread(participants.zookeeper.wait_until_serving)
+        await copy_tree(tree, participants.connect, with_migration=True)
+        await rehearsal.start_cluster(hold_controller=True)
+        await _plant(seed, await rehearsal.tree(), participants.connect)
+        before = await rehearsal.tree()
+        named = {finding.rule.id for finding in scan(Cluster(before))}
+        rehearsal.start_controllers()
+        why = ""
+        try:
+            await rehearsal.until_dual_write()
+            await asyncio.sleep(_AFTER_S)
+            migrated = rehearsal.metadata(MigrationState.MIGRATION).items()
+            observed = outcome_of(seed, before, migrated, await rehearsal.tree())
+        except BlockedError as blocked:
+            observed, why = blocked.outcome, blocked.why
+    finally:
+        participants.kill()
+    return Played(
+        seed,
+        seed.outcome_in(kafka),
+        observed,
+        seed.rule in named,
+        why,
+        time.monotonic() - began_s,
+    )
+
+
+async def _plant(seed: Seed, tree: ZnodeTree, connect: str) -> None:
+    """Write a seed into a running cluster, as a careless hand would."""
+    planted = seed.planted(tree)
+    removed = sorted((path for path in tree.znodes if path not in planted), reverse=True)
+    operations: list[Operation] = [Delete(path) for path in removed]
+    for path in sorted(planted.znodes):
+        data = planted.data(path)
+        if path not in tree:
+            operations.append(Create(path, data))
+        elif path in seed.put and data != tree.data(path):
+            operations.append(SetData(path, data or b""))
+    await write_znodes(connect, *operations)
+
+
+def outcome_of(seed: Seed, before: ZnodeTree, migrated: Items, after: ZnodeTree) -> Outcome:
+    """Return the worst that became of a seed's items, or of its znodes if it has no items."""
+    outcomes = set(_of_items(seed, before, migrated, after)) or set(_of_znodes(seed, after))
+    return next(outcome for outcome in _WORST_FIRST if outcome in outcomes)
+
+
+def _of_items(
+    seed: Seed, before: ZnodeTree, migrated: Items, after: ZnodeTree
+) -> Iterator[Outcome]:
+    was, written = items_of_znodes(before), items_of_znodes(after)
+    created = any(path not in before and path.startswith("/config/users/") for path in after.znodes)
+    for item in was.keys() | migrated.keys():
+        if str(item) not in seed.items:
+            continue
+        if item in migrated:
+            is_kept = was.get(item) == migrated[item] and not created
+            yield Outcome.KEPT if is_kept else Outcome.CHANGED
+        else:
+            yield Outcome.LOST if item in written else Outcome.DELETED
+    unreadable = set(seed.items) - set(map(str, was.keys() | migrated.keys()))
+    if unreadable:
+        yield from _of_znodes(seed, after)
+
+
+def _of_znodes(seed: Seed, after: ZnodeTree) -> Iterator[Outcome]:
+    for path in seed.put:
+        yield Outcome.LOST if path in after else Outcome.DELETED
+    if not seed.put:
+        yield Outcome.KEPT
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play seeds; return the exit code."""
+    parser = argparse.ArgumentParser(prog="seeded", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--kafka", choices=KAFKA_VERSIONS, default=KAFKA_VERSIONS[0])
+    parser.add_argument("--out", type=Path, default=Path(".rehearsal-seeds"))
+    parser.add_argument("--jobs", type=int, default=3, help="seeds at a time; each takes 1 GiB")
+    parser.add_argument("--node-command", default="", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    unknown = set(options.names) - {seed.name for seed in SEEDS}
+    if unknown:
+        complain(ClusterError(f"There is no seed {', '.join(sorted(unknown))}."))
+        return ExitCode.USAGE
+    chosen = [seed for seed in SEEDS if not options.names or seed.name in options.names]
+    try:
+        find_kafkas_java()
+        find_jars(options.kafka)
+        disagreeing = asyncio.run(_play_all(chosen, options))
+    except ClusterError as error:
+        complain(error)
+        return ExitCode.CANNOT_RUN
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    return ExitCode.FAILED if disagreeing else ExitCode.OK
+
+
+async def _play_all(seeds: Sequence[Seed], options: argparse.Namespace) -> int:
+    """Play seeds, some at once; return how many disagree."""
+    jobs = asyncio.Semaphore(options.jobs)
+    command = shlex.split(options.node_command)
+
+    async def play_one(seed: Seed) -> bool:
+        async with jobs:
+            try:
+                played = await play(seed, options.kafka, options.out / seed.name, command)
+            except (ClusterError, ConnectionLostError, SourceError) as error:
+                sys.stdout.write(f"FAIL {seed.name}: {error}\n")
+                return False
+        sys.stdout.writelines(f"{line}\n" for line in _lines(played))
+        sys.stdout.flush()
+        return played.agrees
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(play_one(seed)) for seed in seeds]
+    return sum(not task.result() for task in tasks)
+
+
+def _lines(played: Played) -> Iterator[str]:
+    mark = "ok  " if played.agrees else "FAIL"
+    yield f"{mark} {played.seed.name:<28}{played.observed.value:<16}{played.seconds:6.1f} s"
+    if not played.agrees:
+        yield f"     expected: {played.expected.value}; the scan names it: {played.is_named}"
+        if played.why:
+            yield f"     {played.why}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""Rehearsals with a real KRaft controller: until the end, back, and with what they must catch.
+
+Skipped, with the reason, without Java 17 or Kafka's jars (`make kafka-jars`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psutil
+import pytest
+
+from bridgehead.application import module_command, module_environment
+from bridgehead.cluster.errors import ClusterError
+from rehearse.findings import Outcome
+from rehearse.kraft.jars import find_jars, find_kafkas_java
+from rehearse.seeded import play
+from rehearse.seeds import SEEDS, healthy
+from tests.integration.processes import wait_until
+from tests.integration.rehearsal_sources import large, source_of
+
+pytestmark = [pytest.mark.kafka]
+KAFKA = "3.9.1"
+# Starts faster than a node, and serves no client.
+STANDIN = shlex.join([sys.executable, "-P", "tests/integration/migrating_standin.py"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kafka() -> None:
+    """Skip the tests if a real controller cannot run here."""
+    try:
+        find_kafkas_java()
+        find_jars(KAFKA)
+    except ClusterError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with source_of(large(7, 3, healthy()), tmp_path_factory.mktemp("source")) as connect:
+        yield connect
+
+
+def _rehearse(command: str, *arguments: str, timeout_s: float = 200) -> tuple[int, str]:
+    ended = subprocess.run(
+        module_command(f"rehearse.{command}", *arguments),
+        env=module_environment(),
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def _report(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads((folder / "report.json").read_bytes())
+    return document
+
+
+def test_hybrid_and_back_keep_everything(source: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, text = _rehearse("run", f"--zookeeper={source}", f"--out={out}", "--load")
+    assert code == 0, text
+    report = _report(out)
+    phase = report["phases"][0]
+    assert [t["state"] for t in phase["transitions"]][-1] == "DUAL_WRITE"
+    assert phase["load"]["acknowledged"] > 0
+    assert report["source_changes"] == 0
+    for comparison in phase["comparisons"]:
+        changed = {difference["item"]["kind"] for difference in comparison["differences"]}
+        assert len({*comparison["equal"], *changed}) == 9, comparison  # every kind of item
+        assert all(difference["why"] for difference in comparison["differences"])
+    assert "stored_key" not in text + (out / "report.html").read_text()
+    code, text = _rehearse("rollback", str(out), "--again")
+    assert code == 0, text
+    names = [phase["name"] for phase in _report(out / "rollback")["phases"]]
+    assert names == ["rollback from hybrid", "second attempt"]
+
+
+@pytest.mark.long
+def test_until_the_end_with_real_brokers(source: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = (f"--zookeeper={source}", f"--out={out}", "--load", "--until=finalize")
+    code, text = _rehearse("run", *arguments)
+    assert code == 0, text
+    phases = _report(out)["phases"]
+    assert [phase["name"] for phase in phases] == ["hybrid", "dual-write", "finalize"]
+    assert all(phase["load"]["acknowledged"] > 0 for phase in phases)
+    code, text = _rehearse("rollback", str(out))
+    assert code == 4
+    assert "there is no way back" in text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["acl_unreadable", "quota_fraction", "state_missing"])
+async def test_seed_has_the_outcome_of_its_rule(name: str, tmp_path: Path) -> None:
+    seed = next(seed for seed in SEEDS if seed.name == name)
+    played = await play(seed, KAFKA, tmp_path / name, shlex.split(STANDIN))
+    assert played.agrees, played
+
+
+@pytest.mark.long
+async def test_seed_with_a_wrong_rule_is_noticed(tmp_path: Path) -> None:
+    """The negative control: a seed that names another seed's rule does not agree."""
+    seed = next(seed for seed in SEEDS if seed.name == "acl_unreadable")
+    wrong = dataclasses.replace(seed, rule="topic-without-id")
+    played = await play(wrong, KAFKA, tmp_path / "wrong", shlex.split(STANDIN))
+    assert (played.observed, played.agrees) == (Outcome.DELETED, False)
+
+
+def test_leftover_migration_is_rejected_before_anything_starts(tmp_path: Path) -> None:
+    seed = next(seed for seed in SEEDS if seed.name == "migration_leftover")
+    out = tmp_path / "out"
+    with source_of(seed.planted(healthy()), tmp_path / "source") as connect:
+        code, text = _rehearse("run", f"--zookeeper={connect}", f"--out={out}")
+    assert code == 4
+    assert "/migration is left from an earlier attempt" in text
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
+def test_interrupted_rehearsal_leaves_no_process_and_can_start_again(
+    number: signal.Signals, source: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    arguments = (f"--zookeeper={source}", f"--out={out}", f"--node-command={STANDIN}")
+    command = [*module_command("rehearse.run", *arguments), "--hold-controller"]
+    process = subprocess.Popen(command, env=module_environment(), stdout=subprocess.DEVNULL)
+    logs = out / "controllers" / "3000" / "server.log"
+    wait_until(logs.exists, timeout_s=60)
+    process.send_signal(number)
+    assert process.wait(60) == 130
+    assert not _processes_in(out)
+    assert (out / "rehearsal.json").exists()
+    with source_of(healthy(), tmp_path / "other") as connect:
+        again = [f"--zookeeper={connect}", *arguments[1:], "--hold-controller"]
+        code, text = _rehearse("run", *again)
+    assert code == 0, text
+
+
+def _processes_in(folder: Path) -> list[int]:
+    present = []
+    for process in psutil.process_iter():
+        if process.pid != os.getpid() and any(str(folder) in part for part in _command(process)):
+            present.append(process.pid)
+    return present
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
