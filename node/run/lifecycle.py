@@ -102,14 +102,6 @@ class Node:
         self._schedule_snapshot()
         return server
 
-    async def _create_paths(self) -> None:
-        """Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind."""
-        parts, watcher = self._parts, self._parts.broker.watcher
-        has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
-        while not await watcher.until_reply(has_paths):
-            new_id = encode_uuid(uuid.uuid4().bytes)
-            await watcher.until_reply(partial(parts.controller.prepare, new_id))
-
     async def _check_logs(self) -> None:
         """Raise OSError if the logs belong to another cluster or broker."""
         watcher, data_plane = self._parts.broker.watcher, self._parts.broker.data_plane
