@@ -22,6 +22,7 @@ from rehearse.znodes import ZnodeTree
 _SECRET_WORDS: Final = ("password", "secret", "jaas.config", "keystore.key", "credential")
 _QUOTA_ENTITIES: Final = {"users": "user", "clients": "client-id", "ips": "ip"}
 _SCRAM: Final = "SCRAM-"
+_DIGITS_MAX: Final = 19
 
 
 class Kind(StrEnum):
@@ -167,7 +168,7 @@ def _topics(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
         for index, replicas in assignment.items():
             state_path = f"{path}/partitions/{index}/state"
             state = _json(tree, state_path)
-            if not index.isdecimal() or not isinstance(replicas, list):
+            if not _is_number(index) or not isinstance(replicas, list):
                 continue
             adding = _list(content, "adding_replicas", index)
             removing = _list(content, "removing_replicas", index)
@@ -202,7 +203,7 @@ def _quotas_and_credentials(
         if not name.startswith(_SCRAM):
             try:
                 yield quota(entities, name, float(value))
-            except (TypeError, ValueError):
+            except (OverflowError, TypeError, ValueError):
                 continue
         elif (credential := _credential(value)) is not None:
             # Kafka migrates a credential of a client or of the default user as one of a user.
@@ -243,7 +244,7 @@ def _tokens(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
         try:
             owner = unquote(content["owner"])
             yield token(
-                content["tokenId"],
+                str(content["tokenId"]),
                 owner,
                 unquote(content.get("tokenRequester", content["owner"])),
                 [unquote(renewer) for renewer in content["renewers"]],
@@ -255,8 +256,12 @@ def _tokens(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
 
 def _producer_ids(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
     end = _json(tree, "/latest_producer_id_block").get("block_end")
-    if isinstance(end, str) and end.isdecimal():
+    if isinstance(end, str) and _is_number(end):
         yield producer_ids(int(end) + 1)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX
 
 
 def _json(tree: ZnodeTree, path: str) -> dict[str, Any]:

@@ -34,6 +34,7 @@ _FIRST_CONTROLLER_ID: Final = 3000
 _DEFAULT_LISTENER: Final = "PLAINTEXT"
 # Delegation tokens are for authenticated clients only, so the load has a listener of its own.
 LOAD_LISTENER: Final = "REHEARSAL"
+_ID_DIGITS_MAX: Final = 10
 _SUPER_USERS: Final = f"User:ANONYMOUS;User:{USER}"
 
 
@@ -87,7 +88,7 @@ def plan_brokers(tree: ZnodeTree, ids: Sequence[int] = ()) -> tuple[BrokerPlan, 
     registered = {
         int(name): _json(tree.data(f"/brokers/ids/{name}"))
         for name in tree.children("/brokers/ids")
-        if name.isdecimal()
+        if name.isascii() and name.isdecimal() and len(name) <= _ID_DIGITS_MAX
     }
     chosen = list(ids) or sorted(registered) or sorted(_ids_of_replicas(tree))
     if not chosen:
@@ -114,7 +115,8 @@ def _ids_of_replicas(tree: ZnodeTree) -> set[int]:
     for name in tree.children("/brokers/topics"):
         partitions = _json(tree.data(f"/brokers/topics/{name}")).get("partitions")
         for replicas in (partitions if isinstance(partitions, dict) else {}).values():
-            ids |= {replica for replica in replicas if isinstance(replica, int)}
+            if isinstance(replicas, list):
+                ids |= {replica for replica in replicas if isinstance(replica, int)}
     return ids
 
 

@@ -110,7 +110,7 @@ class Progress:
     waiting_for: str = ""
     """Why the driver does not go on, in Kafka's words; empty if it does."""
     claimed_s: float | None = None
-    """When it last claimed `/controller`: from then on the old controller cannot write."""
+    """When it claimed `/controller`: from then on the old controller cannot write."""
     epoch: int | None = None
     """The ZooKeeper epoch of that claim."""
     records: int | None = None
@@ -144,6 +144,11 @@ class Progress:
         """Forget what a new process begins again."""
         self.state, self.waiting_for, self.fatal, self._reason_of = None, "", "", ""
 
+    def begin_again(self) -> None:
+        """Forget what belongs to an earlier migration, but not its transitions."""
+        self.restarted()
+        self.claimed_s = self.dual_write_s = None
+
     def _follow(self, line: LogLine) -> str:
         assert line.time_s is not None
         self._reason_of = ""
@@ -151,7 +156,9 @@ class Progress:
         if match := _TRANSITION.search(message):
             return self._transition(line.time_s, match[2])
         if match := _CLAIM.search(message):
-            self.claimed_s, self.epoch = line.time_s, int(match[2])
+            self.epoch = int(match[2])
+            if self.gap_s() is not None or self.claimed_s is None:
+                self.claimed_s = line.time_s  # else it claims again within the same gap
             return f"controller {match[1]} claims /controller with epoch {match[2]}"
         if match := _MIGRATED.search(message):
             self.records = int(match[1])

@@ -37,7 +37,7 @@ _FAST_POLL_S: Final = 0.02  # the driver passes states within milliseconds
 _STILL_WAITING_S: Final = 10.0
 _MEASURE_S: Final = 1.0
 _READY_S: Final = 60.0
-_JVM_S: Final = 60.0
+_JVM_S: Final = 120.0
 _LEAVE_S: Final = 60.0
 _ELECTION_S: Final = 30.0
 # The migration reads and syncs with two round trips per topic: 5 ms per topic on a busy laptop.
@@ -214,7 +214,7 @@ class Rehearsal:
         )
 
     async def until_dual_write(self, at: Callable[[str], Awaitable[None]] | None = None) -> None:
-        """Return when the controller is in DUAL_WRITE; `at` is called with each state before.
+        """Return when the controller is in DUAL_WRITE; `at` gets each state that it enters.
 
         Raises:
             BlockedError: it dies, or waits for the same longer than `patience_s`.
@@ -336,9 +336,22 @@ class Rehearsal:
             broker = self.participants.brokers[broker_id]
             self.participants.start_broker(broker_id)
             await self.wait(
-                f"Kafka's broker {broker_id}", functools.partial(_serves, broker), _JVM_S
+                f"Kafka's broker {broker_id}",
+                functools.partial(_serves, broker),
+                _JVM_S + self._more_s,
             )
             self._say(f"broker {broker_id} is now a real Kafka broker in KRaft mode")
+
+    async def start_kraft_brokers(self) -> None:
+        """Start Kafka's brokers at once, which have all left before."""
+        for broker_id in self.participants.brokers:
+            self.participants.start_broker(broker_id)
+        for broker_id, broker in self.participants.brokers.items():
+            await self.wait(
+                f"Kafka's broker {broker_id}",
+                functools.partial(_serves, broker),
+                _JVM_S + self._more_s,
+            )
 
     async def back_to_nodes(self) -> None:
         """Replace Kafka's brokers by our nodes in migration mode, one by one."""

@@ -119,7 +119,7 @@ class Report:
 
     def _rule_lines(self, rule: Rule, findings: Sequence[Finding]) -> Iterator[str]:
         issue = f" ({rule.issue})" if rule.issue else ""
-        yield from _wrapped(f"{rule.what} [{rule.id}]{issue}", "  ", "  ")
+        yield from _wrapped(f"{rule.what} [{rule.id}]{issue}", "  - ", "    ")
         for finding in findings[:_PLACES_SHOWN_MAX]:
             detail = f": {finding.place.detail}" if finding.place.detail else ""
             yield from _wrapped(f"{shortened(finding.place.where)}{detail}", "    ", "      ")

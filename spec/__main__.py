@@ -25,7 +25,7 @@ from spec.paths import FILE, GOALS, Path, follow, read_paths, search, write_path
 
 _CANNOT_RUN: Final = 4
 _LIVENESS: Final = "EveryRequestEnds"
-_SIMULATED: Final = ("-simulate", "num=200000", "-depth", "100")
+_BEHAVIOURS: Final = 20_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m spec", description=__doc__)
     parser.add_argument("names", nargs="*", help="models and parts; default: all")
     parser.add_argument("--long", action="store_true", help="simulate larger models instead")
+    parser.add_argument(
+        "--behaviours", type=int, default=_BEHAVIOURS, help="of each model, with --long"
+    )
     parser.add_argument("--quiet", action="store_true", help="print no traces")
     parser.add_argument("--write-paths", action="store_true", help="look for the paths again")
     options = parser.parse_args(arguments)
@@ -42,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             write_paths([search(goal) for goal in GOALS])
             return 0
         if options.long:
-            held = [_simulate(model) for model in MODELS if _named(names, model.name)]
+            chosen = [model for model in MODELS if _named(names, model.name)]
+            held = [_simulate(model, options.behaviours) for model in chosen]
             return 0 if all(held) else 1
         paths = read_paths()
         jobs: list[Callable[[], Checked]] = [
@@ -125,7 +129,7 @@ def _follow(path: Path) -> Checked:
     return Checked(is_expected, line, outcome)
 
 
-def _simulate(model: Model) -> bool:
+def _simulate(model: Model, behaviours: int) -> bool:
     """Follow random behaviours of a model with one more election and more faults."""
     larger = replace(
         model,
@@ -134,10 +138,13 @@ def _simulate(model: Model) -> bool:
         liveness=False,
     )
     began_s = time.monotonic()
-    outcome = check(larger, options=_SIMULATED)
+    outcome = check(larger, options=("-simulate", f"num={behaviours}", "-depth", "100"))
     seconds = time.monotonic() - began_s
-    states = f"{outcome.generated:11,} states, {seconds:5.1f} s: {outcome.violated or 'holds'}"
-    print(f"{model.name:14}{states}", flush=True)
+    print(
+        f"{model.name:14}{behaviours:9,} behaviours, {seconds:5.1f} s: "
+        f"{outcome.violated or 'holds'}",
+        flush=True,
+    )
     if outcome.violated:
         _print_trace(outcome)
     return not outcome.violated

@@ -184,8 +184,8 @@ MODELS: Final = (
     Model(
         name="blocking",
         about="a success waits until every registered broker knows the change (KIP-4)",
-        requests=(request(1, 1, "create", "t"), request(2, 1, "create", "t")),
-        budget={"unregistered": 1},
+        requests=(request(1, 1, "create", "t"),),
+        budget={"unregistered": 1, "breaks": 1},
         blocks=True,
     ),
     Model(

@@ -192,7 +192,7 @@ ACTIONS: Final = (
         "A cluster of its own has the scenario's faults, and a page to watch it.",
         (Part("chaos run {scenario} --seed {seed} --out {scenarios}"),),
         (Field("scenario", "Scenario", "scenario"), Field("seed", "Seed", "number", "1")),
-        then="ui {scenarios}/{scenario}-{seed}",
+        then="ui {scenarios}/{scenario}-{seed} --read-only",
     ),
 )
 _BY_NAME: Final = {action.name: action for action in ACTIONS}

@@ -20,6 +20,13 @@ from bridgehead.ui.vocabulary import KINDS, NUMBERS
 Event = Mapping[str, Any]
 _NAMES_SHOWN_MAX: Final = 3
 _TEXT_MAX: Final = 120
+_REJECTIONS: Final = {  # by ZooKeeper's error code
+    -101: "a znode is missing",
+    -102: "its session has no right to do this",
+    -103: "a version is old",
+    -110: "a znode exists already",
+    -111: "a znode has children",
+}
 
 
 def api_name(api_key: int) -> str:
@@ -226,8 +233,9 @@ class Captions:
                 f"ZooKeeper rejects the multi (zxid {zxid:#x}): its epoch or version is old. "
                 "Nothing of it is written."
             )
-        code = codes[failed] if failed is not None else "unknown"
-        return f"ZooKeeper rejects a write (zxid {zxid:#x}, code {code}). Nothing is written."
+        code = codes[failed] if failed is not None else 0
+        why = _REJECTIONS.get(code, f"code {code}")
+        return f"ZooKeeper rejects a write (zxid {zxid:#x}): {why}. Nothing is written."
 
     def committed(self, position: int, event: Event) -> str:
         """ZooKeeper acknowledged a multi."""

@@ -25,9 +25,10 @@ _LIST_S: Final = 60.0
 class Page:
     """The page of a running cluster, in a process of its own."""
 
-    def __init__(self, data_dir: Path | None) -> None:
+    def __init__(self, data_dir: Path | None, *options: str) -> None:
         """`data_dir`: the cluster's folder; None: there is no page."""
         self._data_dir = data_dir
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, announce: Callable[[str], None]) -> None:
@@ -35,7 +36,7 @@ class Page:
         if self._data_dir is None:
             return
         self._process = subprocess.Popen(
-            module_command("bridgehead", "ui", "--data-dir", str(self._data_dir.resolve())),
+            module_command("bridgehead", "ui", str(self._data_dir.resolve()), *self._options),
             env=module_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -95,7 +96,7 @@ class Scenarios:
                     start_new_session=True,
                 )
             self._wait_until_visible(self._run, run, log)
-            page = Page(run)
+            page = Page(run, "--read-only")
             self._pages.append(page)
             said: list[str] = []
             page.start(said.append)

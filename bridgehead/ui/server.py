@@ -115,6 +115,7 @@ def build_app(served: Served) -> Starlette:
         Route("/details.json", pages.details),
         Route("/operations.json", pages.operations),
         Route("/verdicts.json", pages.verdicts),
+        Route("/scenarios.json", pages.scenarios),
         Route("/stream", pages.stream),
         Route("/actions", pages.act, methods=["POST"]),
         Route("/{name}", pages.file),
@@ -203,8 +204,6 @@ class _Pages:
     async def about(self, _: Request) -> Response:
         """Return what the page must know first."""
         served, scenarios = self._served, self._served.scenarios
-        if scenarios is not None and self._scenario_names is None:
-            self._scenario_names = await asyncio.to_thread(scenario_names)
         return _json(
             {
                 **model.about(served.reader),
@@ -214,10 +213,17 @@ class _Pages:
                 "actionToken": served.action_token if served.may_act else None,
                 "dataDir": str(served.data_dir) if served.data_dir else None,
                 "actions": actions.described() if served.may_act else [],
-                "scenarios": self._scenario_names or [],
                 "scenariosDir": str(scenarios.folder) if scenarios is not None else None,
             }
         )
+
+    async def scenarios(self, _: Request) -> Response:
+        """Return the names of the scenarios that a button can run."""
+        if self._served.scenarios is None:
+            return _plain(403, "This page may not act.")
+        if self._scenario_names is None:
+            self._scenario_names = await asyncio.to_thread(scenario_names)
+        return _json(self._scenario_names)
 
     async def rows(self, _: Request) -> Response:
         """Return the first rows; the stream has the others."""

@@ -25,7 +25,7 @@ class Kind:
 
 KINDS: Final = (
     Kind("other", "", BROKER, "event"),
-    Kind("transaction", "", ZOOKEEPER, "transaction"),
+    Kind("transaction", "", ZOOKEEPER, "transaction", notable=True),
     Kind("received", "request_received", BROKER, "request", notable=True),
     Kind("responded", "responded", BROKER, "response", notable=True),
     Kind("forward_sent", "forward_sent", BROKER, "Envelope sent", notable=True),

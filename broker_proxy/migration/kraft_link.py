@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.codec import decode_request, encode_response
+from bridgehead.kafka_wire.codec import decode, encode_response
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
 from bridgehead.kafka_wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from bridgehead.kafka_wire.primitives import WireError
+from bridgehead.slices import in_thread, is_large
 from broker_proxy.migration.lifecycle import is_not_controller
 from broker_proxy.migration.quorum import NoActiveControllerError, QuorumConnection
 from envelope.messages import ApiRanges, ChannelClosedError, Envelope, EnvelopeReply
@@ -85,7 +86,11 @@ class KraftLink:
         try:
             header, _ = decode_request_header(envelope.request_header)
             key, version, correlation_id, _ = header
-            message: Any = decode_request(key, version, envelope.request_data)
+            large, data = is_large(envelope.request_data), envelope.request_data
+            # This broker made the request, so the limit of elements does not apply.
+            message: Any = await in_thread(
+                large, decode, key, "request", version, data, 0, "shipped"
+            )
         except WireError:  # made on a drafted listener, whose versions Kafka does not have
             return EnvelopeReply(int(ErrorCode.UNSUPPORTED_VERSION), None, _NO_ZXID)
         if key in _WITH_EPOCH:
@@ -94,7 +99,8 @@ class KraftLink:
             ApiKey(key), message, envelope.remaining_ms / 1000, _has_not_controller
         )
         head = encode_response_header(key, version, correlation_id)
-        return EnvelopeReply(0, head + encode_response(key, version, response), _NO_ZXID)
+        body = await in_thread(large, encode_response, key, version, response)
+        return EnvelopeReply(0, head + body, _NO_ZXID)
 
     def close(self) -> None:
         """Close the connections. Requests in flight fail."""

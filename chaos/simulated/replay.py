@@ -38,7 +38,7 @@ from bridgehead.raw_client.codec import decode_message, encode_message
 from chaos.simulated.network import Direction, Message, NetworkLoop, SimulatedLink
 from chaos.simulated.nodes import SimulatedNode
 from chaos.simulated.sealed_run import SealedRun
-from chaos.simulated.virtual_time import Process, virtual_host
+from chaos.simulated.virtual_time import virtual_host
 from chaos.simulated.zookeeper import decode_operation
 from chaos.simulated.zookeeper_session import Multi, SimulatedSession
 from chaos.workloads.topics import creation, deletion
@@ -217,7 +217,6 @@ class _Replay:
         self._chosen: defaultdict[int, list[int]] = defaultdict(list)  # by node
         self._terms: dict[int, Term] = {}  # by node
         self._submit_to: dict[int, Callable[[PendingRequest], None]] = {}  # by node
-        self._lives: dict[Process, int] = {}
         self._incarnations: dict[str, int] = {}
         self._late: dict[int, SimulatedLink] = {}  # by request
         self._blind: set[int] = set()
@@ -419,6 +418,9 @@ class _Replay:
         assert number is not None
         return number
 
+    def _latest_epoch(self, node: int) -> int:
+        return max(epoch for epoch, elected in self._nodes.items() if elected == node)
+
     def _parts(self, number: int) -> Any:
         node = self._cluster.nodes[number].node
         return None if node is None else node._parts
@@ -560,7 +562,7 @@ class _Replay:
         assert link is not None
         self._late[request] = link
         link.connection.replies.send(link.connection.on_client_reset)
-        await self._until_connected(self._requests[request - 1]["node"], link.connection)
+        await self._until_connected(self._requests[request - 1]["node"])
 
     def _channels_of(self, request: int) -> list[Any]:
         process = self._cluster.nodes[self._requests[request - 1]["node"]].process
@@ -570,7 +572,7 @@ class _Replay:
             if connection.client is process and connection.service.startswith("envelopes")
         ]
 
-    async def _until_connected(self, broker: int, former: Any = None) -> None:
+    async def _until_connected(self, broker: int) -> None:
         forwarding = self._parts(broker).broker.forwarding
         await asyncio.sleep(_SETTLED_S)
         await self._until(lambda: forwarding._target is not None, "open a channel again")
@@ -590,11 +592,11 @@ class _Replay:
 
     async def _do_CommitSent(self, node: int) -> None:  # noqa: N802
         self._begin_round(node)
-        epoch = max(e for e, n in self._nodes.items() if n == node)
+        epoch = self._latest_epoch(node)
         await self._until(lambda: self._sent[epoch], "send a multi")
 
     async def _do_CommitUnknown(self, node: int) -> None:  # noqa: N802
-        epoch = max(e for e, n in self._nodes.items() if n == node)
+        epoch = self._latest_epoch(node)
         await self._until(lambda: any(s.is_heard for s in self._sent[epoch]), "resend a multi")
 
     async def _do_Applied(self, epoch: int) -> None:  # noqa: N802
@@ -619,7 +621,7 @@ class _Replay:
 
     async def _do_ConnectionLost(self, node: int, kept: int) -> None:  # noqa: N802
         """The first `kept` multis have reached ZooKeeper, which applies them later."""
-        epoch = max(e for e, n in self._nodes.items() if n == node)
+        epoch = self._latest_epoch(node)
         connection = self._sent[epoch][0].connection if self._sent[epoch] else None
         if connection is None:
             (link,) = self._held(
@@ -638,7 +640,7 @@ class _Replay:
         return links[0] if links else None
 
     async def _do_CommitAcknowledged(self, node: int) -> None:  # noqa: N802
-        epoch = max(e for e, n in self._nodes.items() if n == node)
+        epoch = self._latest_epoch(node)
         await asyncio.sleep(_SETTLED_S)
         if (link := self._ack_link(epoch)) is not None:
             self._replies[epoch].pop(0)
@@ -665,7 +667,7 @@ class _Replay:
 
     async def _do_OutcomesPruned(self, node: int) -> None:  # noqa: N802
         self._may.prunings.add(node)
-        epoch = max(e for e, n in self._nodes.items() if n == node)
+        epoch = self._latest_epoch(node)
         await self._until(lambda: self._sent[epoch], "prune outcomes")
 
     async def _do_NodeRestarted(self, broker: int) -> None:  # noqa: N802

@@ -21,6 +21,9 @@ _MEMORY: Final = "-Xmx3g"
 # Most runs take seconds, so a quick start matters more than the best code.
 _QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _STATES: Final = re.compile(r"([\d,]+) states generated, ([\d,]+) distinct states found")
+# A simulation says only this, and only once a minute.
+_CHECKED: Final = re.compile(r"Progress: ([\d,]+) states checked")
+_INITIAL: Final = re.compile(r"Computed [1-9]\d* initial states")
 _DEPTH: Final = re.compile(r"depth of the complete state graph search is (\d+)")
 _INVARIANT: Final = re.compile(r"Error: Invariant (\w+) is violated")
 _STEP: Final = re.compile(r"^State (\d+): <(.*?)(?: line .*)?>$", re.MULTILINE)
@@ -38,7 +41,10 @@ class Expression(str):
 
 @dataclass(slots=True)
 class Outcome:
-    """What TLC found. `violated`: the invariant or the temporal properties; "" if all hold."""
+    """What TLC found. `violated`: the invariant or the temporal properties; "" if all hold.
+
+    A simulation has no `distinct` and `depth`, and `generated` is a lower bound.
+    """
 
     generated: int
     distinct: int
@@ -144,12 +150,15 @@ def run_tlc(
 
 def read_output(output: str) -> Outcome:
     """Return what TLC's output says. Raises TlcError unless TLC found states."""
-    counts = _STATES.findall(output)
-    generated, distinct = (int(count.replace(",", "")) for count in (counts or [("0", "0")])[-1])
+    is_simulation = "Running Random Simulation" in output
+    counts = [(n, "0") for n in _CHECKED.findall(output)] if is_simulation else []
+    counts = _STATES.findall(output) or counts or [("0", "0")]
+    generated, distinct = (int(count.replace(",", "")) for count in counts[-1])
+    began = _INITIAL.search(output) is not None if is_simulation else distinct > 0
     violated = _INVARIANT.search(output)
     temporal = "Temporal properties were violated" in output
     finished = "Model checking completed" in output or "Finished in" in output
-    if not distinct or not finished or ("Error:" in output and not (violated or temporal)):
+    if not began or not finished or ("Error:" in output and not (violated or temporal)):
         raise TlcError(f"TLC checked no states:\n{output[-3000:]}")
     depth = _DEPTH.search(output)
     return Outcome(

@@ -102,19 +102,20 @@ class Node:
         self._schedule_snapshot()
         return server
 
-    async def _create_paths(self) -> None:
-        """Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind."""
-        parts, watcher = self._parts, self._parts.broker.watcher
-        has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
-        while not await watcher.until_reply(has_paths):
-            new_id = encode_uuid(uuid.uuid4().bytes)
-            await watcher.until_reply(partial(parts.controller.prepare, new_id))
-
     async def _check_logs(self) -> None:
         """Raise OSError if the logs belong to another cluster or broker."""
         watcher, data_plane = self._parts.broker.watcher, self._parts.broker.data_plane
         if data_plane is not None:
             data_plane.check_owner(await watcher.until_reply(watcher.find_cluster_id))
+
+    async def _create_paths(self) -> None:
+        """Create the persistent paths of the cluster, unless they exist."""
+        parts, watcher = self._parts, self._parts.broker.watcher
+        # Repeat until the new paths are visible: this broker's ZooKeeper server may lag behind.
+        has_paths = partial(watcher.has_start_up_paths, parts.start_up_paths)
+        while not await watcher.until_reply(has_paths):
+            new_id = encode_uuid(uuid.uuid4().bytes)
+            await watcher.until_reply(partial(parts.controller.prepare, new_id))
 
     def _start_migration(self) -> None:
         parts = self._parts

@@ -108,14 +108,19 @@ def _without_secrets(path: str, znode: Znode) -> tuple[bytes | None, tuple[str, 
     if path.startswith(_TOKENS):
         return None, ()
     _, root, entity_type, *_ = (*path.split("/"), "", "")
-    if root != "config" or entity_type not in _SHOWN:
+    if root != "config" or entity_type in ("", "changes"):
         return data, None
-    try:  # What cannot be understood may be secret.
+    # What cannot be understood may be secret.
+    try:
         content = orjson.loads(data)
-        configs = content["config"]
-        secrets = tuple(name for name in configs if not _SHOWN[entity_type](name))
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         return None, ()
+    if not isinstance(content, dict) or content.keys() - {"version", "config"}:
+        return None, ()
+    configs = content.get("config", {})
+    if not isinstance(configs, dict) or entity_type not in _SHOWN:
+        return None, ()
+    secrets = tuple(name for name in configs if not _SHOWN[entity_type](name))
     if not secrets:
         return data, None
     shown = {name: value for name, value in configs.items() if name not in secrets}

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.hostile.family import Report, cluster, node_logs, resident_bytes
 from tests.hostile.target import bridgehead
-from tests.hostile.wire import Wire, array, flat, head, joined, text
+from tests.hostile.wire import Wire, array, head, i8, joined, text
 
 TOPICS: Final = int(os.environ.get("HOSTILE_TOPICS", "100000"))
 CONNECTIONS: Final = int(os.environ.get("HOSTILE_CONNECTIONS", "2000"))
@@ -49,7 +49,7 @@ class Crowd:
             wire.__exit__(None, None, None)
 
     def _ask(self) -> None:
-        request = joined([*head(3, 1), *flat(array(text("many-0")))])
+        request = joined([*head(3, 4), *array(text("many-0")), i8(0)])  # do not create it
         alive = list(self.wires)
         while not self._stop.is_set() and alive:
             for wire in list(alive):

@@ -77,7 +77,8 @@ def test_hybrid_and_back_keep_everything(source: str, tmp_path: Path) -> None:
     assert phase["load"]["acknowledged"] > 0
     assert report["source_changes"] == 0
     for comparison in phase["comparisons"]:
-        assert len(comparison["equal"]) == 9, comparison  # every kind of item
+        changed = {difference["item"]["kind"] for difference in comparison["differences"]}
+        assert len({*comparison["equal"], *changed}) == 9, comparison  # every kind of item
         assert all(difference["why"] for difference in comparison["differences"])
     assert "stored_key" not in text + (out / "report.html").read_text()
     code, text = _rehearse("rollback", str(out), "--again")

@@ -6,15 +6,30 @@ export class BreakIt {
   constructor(page) {
     this.page = page;
     this.brokers = "";
+    this.scenarios = [];
     this.result = html("p", { class: "result", role: "status" });
     this.list = html("div", { class: "actions" });
     this.element = html("div", {}, this.result, this.list);
   }
 
   show() {
+    this.loading ??= this.load().catch((error) => this.page.fail(error));
     const brokers = this.page.cluster.brokers.join();
     if (brokers === this.brokers) return;
     this.brokers = brokers;
+    this.draw();
+  }
+
+  // Fills in the scenarios; what a user has chosen elsewhere stays.
+  async load() {
+    this.scenarios = await this.page.source.scenarios();
+    for (const select of this.list.querySelectorAll("select[data-kind=scenario]")) {
+      select.replaceChildren(...this.scenarios.map((name) => html("option", {}, name)));
+      select.dispatchEvent(new Event("input"));
+    }
+  }
+
+  draw() {
     this.list.replaceChildren(...this.page.source.actions.map((action) => this.action(action)));
   }
 
@@ -38,15 +53,14 @@ export class BreakIt {
 
   input({ name, title, kind, default: value, choices, is_optional: isOptional }, action) {
     const id = `${action.name}-${name}`;
-    const { cluster, source } = this.page;
-    const options = { broker: cluster.brokers.map(String), scenario: source.scenarios }[kind] ?? choices;
+    const options = { broker: this.page.cluster.brokers.map(String), scenario: this.scenarios }[kind] ?? choices;
     if (kind === "text" || kind === "number") {
-      const input = html("input", { id, value, size: 10 });
+      const input = html("input", { id, value, size: kind === "number" ? 6 : 16 });
       html("label", { for: id }, `${title} `, input);
       return input;
     }
-    const select = html("select", { id }, (isOptional ? [""] : []).concat(options).map((option) =>
-      html("option", { value: option, selected: option === value }, option || "as by default")));
+    const select = html("select", { id, "data-kind": kind }, (isOptional ? [""] : []).concat(options).map((option) =>
+      html("option", { value: option, selected: option === value }, option || "default")));
     html("label", { for: id }, `${title} `, select);
     return select;
   }

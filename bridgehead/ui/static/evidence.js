@@ -119,6 +119,12 @@ export class Evidence {
     return Math.max(low - 1, this.base);
   }
 
+  // The first position at or after a time.
+  from(t) {
+    const position = this.at(t);
+    return this.get("t", position) < t ? Math.min(position + 1, this.last) : position;
+  }
+
   request(number) {
     const request = this.requests.get(number);
     if (!request) return null;

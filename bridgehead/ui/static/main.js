@@ -312,7 +312,7 @@ class Page {
 
   select(range) {
     this.selection = range;
-    const positions = range && [this.evidence.at(range[0]), this.evidence.at(range[1])];
+    const positions = range && [this.evidence.from(range[0]), this.evidence.at(range[1])];
     this.views.sequence.range = positions ?? undefined;
     if (positions) {
       this.views.sequence.filter(this.views.sequence.query.value, positions);

@@ -35,6 +35,10 @@ export class ServerSource {
     return this.json("verdicts.json");
   }
 
+  scenarios() {
+    return this.json("scenarios.json");
+  }
+
   act(action) {
     return this.json("actions", {
       method: "POST",

@@ -43,7 +43,7 @@ export class Timeline {
     this.page.select(range);
     [this.from.value, this.to.value] = range.map((value) => value.toFixed(1));
     const { evidence } = this.page;
-    const count = evidence.at(range[1]) - evidence.at(range[0]) + 1;
+    const count = Math.max(evidence.at(range[1]) - evidence.from(range[0]) + 1, 0);
     this.summary.textContent = `${plural(count, "event")} in ${milliseconds(range[1] - range[0])} are selected; the views Sequence and Topology begin there.`;
     this.show();
   }

@@ -245,8 +245,9 @@ export class Topology {
     const told = [];
     for (let at = position; at >= evidence.base && told.length < CAPTIONS && position - at < 4000; at--) {
       const notable = this.aggregated ? evidence.is(at, ...IMPORTANT) : evidence.kinds[evidence.get("kind", at)].notable;
-      const rejected = evidence.is(at, "transaction") && !evidence.has(at, "FAILED") && !evidence.get("epoch", at);
-      if (at === position || (notable && !rejected)) told.push(at);
+      const ordinary = evidence.is(at, "transaction")
+        && !["FAILED", "CONTROLLER_CREATED", "CONTROLLER_DELETED"].some((flag) => evidence.has(at, flag));
+      if (at === position || (notable && !ordinary)) told.push(at);
     }
     const details = await Promise.all(told.map((at) => this.page.detail(at)));
     if (this.shown !== position && !this.page.playing && !this.page.following) return;

@@ -30,6 +30,7 @@ from bridgehead.ui.captions import Captions
 from bridgehead.ui.diagram import as_mermaid, as_svg, diagram_of
 from bridgehead.ui.export import MODULES, STATIC, exported_page, script
 from bridgehead.ui.ordering import causal_order
+from bridgehead.ui.processes import Scenarios
 from bridgehead.ui.reading import RunReader, find_run, read_run
 from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, Collector, Rows
 from bridgehead.ui.verdicts import judged
@@ -475,6 +476,13 @@ def test_an_action_runs_the_command_that_it_shows(
 def test_an_action_with_a_wrong_value_is_rejected(document: object) -> None:
     with pytest.raises(ClusterError):
         arguments(document, FOLDERS)
+
+
+def test_a_scenario_that_cannot_start_says_why(tmp_path: Path) -> None:
+    scenarios = Scenarios(tmp_path / "scenarios")
+    with pytest.raises(ClusterError, match="There is no scenario 'kill_nobody'"):
+        scenarios.start("kill_nobody", "3")
+    scenarios.close()
 
 
 def test_every_field_of_an_action_is_in_its_command() -> None:

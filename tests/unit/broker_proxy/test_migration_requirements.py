@@ -12,7 +12,12 @@ from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.codec import encode_request
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.headers import RequestHeader, encode_request_header
-from bridgehead.kafka_wire.messages.alter_partition import AlterPartitionRequest
+from bridgehead.kafka_wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    PartitionData,
+    TopicData,
+)
 from bridgehead.kafka_wire.messages.broker_registration import Listener
 from bridgehead.kafka_wire.messages.envelope import EnvelopeResponse
 from bridgehead.kafka_wire.messages.leader_and_isr import LeaderAndIsrRequest
@@ -22,6 +27,7 @@ from bridgehead.kafka_wire.messages.update_metadata import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from bridgehead.kafka_wire.primitives import ELEMENTS_MAX
 from broker_proxy.apis.migration.kraft_requests import FULL, LeaderAndIsr, UpdateMetadata
 from broker_proxy.client_request import ClosedWithoutResponseError
 from broker_proxy.metadata.cache import MetadataCache
@@ -362,6 +368,17 @@ async def test_the_requirement_finds_the_bug(bug: Bug) -> None:
 def test_every_requirement_finds_a_bug() -> None:
     assert {check.__name__ for check in FINDS.values()} == set(CHECKS)
     assert {bug.name for bug in FOUND_HERE} == set(FINDS)
+
+
+async def test_an_own_request_may_have_any_number_of_elements() -> None:
+    """After the stop of a broker, a leader of many partitions changes all their ISRs."""
+    controllers = Controllers()
+    controllers.epoch = 77
+    rows = [PartitionData(n, 3, [BrokerState(7)], [], 0, 4) for n in range(ELEMENTS_MAX // 2 + 1)]
+    message = AlterPartitionRequest(BROKER_ID, 1, [TopicData(bytes(16), "", rows)])
+    body = encode_request(ApiKey.ALTER_PARTITION, 3, message)
+    sent = envelope(ApiKey.ALTER_PARTITION, body, is_as_broker=True)
+    assert (await link_to(PRODUCTION, controllers).send(sent)).error_code == 0
 
 
 async def test_an_envelope_is_sent_again_to_the_next_controller() -> None:

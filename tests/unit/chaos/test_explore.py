@@ -63,6 +63,20 @@ def test_an_exploration_finds_a_bug_and_its_schedule_finds_it_again(
     assert command.main([*out[:1], *out[3:], "--replay", schedule]) == 0, "without the bug"
 
 
+def test_an_exploration_finds_a_bug_that_as_many_random_schedules_miss(tmp_path: Path) -> None:
+    bug = "relays_not_controller"
+    explored = explorer(tmp_path / "a", bug).explore(deviations=2, histories=100, stops=True)
+    assert [str(deviation) for deviation in explored.violations[0].schedule] == [
+        "1:expired",
+        "4:lost",
+    ]
+    assert explored.violations[0].wrong[0].startswith("F5: ")
+    sampled = explorer(tmp_path / "b", bug).sample(
+        deviations=2, runs=explored.runs, seed=7, stops=True
+    )
+    assert (sampled.runs, sampled.violations) == (explored.runs, [])
+
+
 def test_a_schedule_that_is_none_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from judge.spec.tlc import MODULES, Expression, TlcError, find_jar, literal, read_output
-from spec.models import CONTROLS, FAULTS, LIMITS, MODELS, PARTS, SAFETY
+from spec.models import CONTROLS, FAULTS, LIMITS, MODELS, PARTS, SAFETY, Limit
+from spec.paths import GOALS, value_of
 
 FINISHED = """\
 Model checking completed. No error has been found.
@@ -54,7 +55,9 @@ def test_a_control_violates_what_its_model_claims() -> None:
     models = {model.name: model for model in MODELS}
     for control in CONTROLS:
         assert control.invariant in set(SAFETY) - set(models[control.model].not_claimed)
-    for limit in LIMITS:
+    paths = [Limit(g.model, g.violates) for g in GOALS if not g.part and g.violates in SAFETY]
+    assert len(paths) == 3
+    for limit in (*LIMITS, *paths):
         assert limit.invariant in models[limit.model].not_claimed
 
 
@@ -97,16 +100,52 @@ def test_a_counterexample_is_read_action_by_action() -> None:
     ]
 
 
+SIMULATED = """\
+Running Random Simulation with seed 7 with 2 workers on 2 cores
+Computed 3 initial states...
+Progress: 179,737 states checked.
+Progress: 354,091 states checked.
+Finished in 02min 32s at (2026-11-29 13:38:14)
+"""
+
+
+def test_the_states_of_a_simulation_are_read() -> None:
+    """TLC counts them once a minute, so a short simulation has no count."""
+    assert read_output(SIMULATED).generated == 354_091
+    short = "".join(line for line in SIMULATED.splitlines(True) if "Progress" not in line)
+    assert (read_output(short).generated, read_output(short).violated) == (0, "")
+
+
+def test_values_that_tlc_prints_are_read() -> None:
+    text = (
+        '<< "end", [r |-> <<3, -1>>, of |-> [t |-> TRUE]], {2, 1}, (<<3, 1>> :> {} @@ 4 :> "x y")>>'
+    )
+    assert value_of(text) == [
+        "end",
+        {"r": [3, -1], "of": {"t": True}},
+        [1, 2],
+        {(3, 1): [], 4: "x y"},
+    ]
+
+
 @pytest.mark.parametrize(
     "output",
     [
         "",
+        SIMULATED.replace("Computed 3", "Computed 0"),
         "Model checking completed. No error has been found.\n",
         FINISHED.replace("302 distinct", "0 distinct"),
         VIOLATED.replace("Invariant OneWriter is violated", "Parsing failed"),
         FINISHED.replace("Model checking completed.", ""),  # killed
     ],
-    ids=["nothing", "no counts", "no states", "an error of the module", "not finished"],
+    ids=[
+        "nothing",
+        "no initial states",
+        "no counts",
+        "no states",
+        "an error of the module",
+        "not finished",
+    ],
 )
 def test_a_check_of_no_states_is_an_error(output: str) -> None:
     with pytest.raises(TlcError, match="TLC checked no states"):

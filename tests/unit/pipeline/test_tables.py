@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import fields
 from importlib import import_module
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from event_log.events import EVENT_KINDS
+from judge.properties import PROPERTIES
 from pipeline.frames import ConstantRows, json_rows
 from pipeline.query import query, used_columns, with_inputs
 from pipeline.run import TABLES
+from pipeline.silver.events import OF_KINDS
 from pipeline.sources import SOURCES
 from pipeline.table import Table
 
@@ -23,6 +29,20 @@ def test_gold_table_is_in_the_file_of_its_name(table: Table) -> None:
     name = table.name.split("/")[1]  # gold/findings/W1 is one of the tables in findings.py
     value = getattr(import_module(f"pipeline.gold.{name}"), name.upper())
     assert table is value or table in value
+
+
+def test_each_kind_of_event_has_a_table_with_its_own_columns() -> None:
+    assert [table.name for table in OF_KINDS] == [f"silver/{kind}" for kind in EVENT_KINDS]
+    common = {"run", "file", "line_number", "source", "seq", "mono_ns", "wall_ms", "node", "boot"}
+    for table, event in zip(OF_KINDS, EVENT_KINDS.values(), strict=True):
+        columns = re.findall(r"(?:^|, )`?(\w+)`? [A-Z]+", re.sub(r"<[^>]*>+", "", table.schema))
+        assert set(columns) == {*common, "host_boot_id", *(field.name for field in fields(event))}
+
+
+@pytest.mark.parametrize("of", PROPERTIES, ids=lambda of: of.SPEC.id)
+def test_a_property_reads_only_tables_that_its_query_names(of: Any) -> None:
+    named = set(re.findall(r"(?:FROM|JOIN) (\w+)", of.SQL))
+    assert {name.rpartition("/")[2] for name in of.INPUTS} <= named
 
 
 def test_table_comes_after_its_inputs() -> None:

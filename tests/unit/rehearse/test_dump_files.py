@@ -78,6 +78,23 @@ def test_dump_without_key_keeps_all_else_and_names_what_it_lacks(tmp_path: Path)
             assert tree.znodes[path] == znode
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'"hunter2"',
+        b'{"config":"hunter2"}',
+        b'{"config":["hunter2"]}',
+        b'{"version":1,"config":{},"password":"hunter2"}',
+        b"hunter2",
+    ],
+)
+def test_content_that_is_not_understood_may_be_secret(tmp_path: Path, content: bytes) -> None:
+    tree = ZnodeTree({"/config/users/u": Znode(content)})
+    write_dump(tree, tmp_path / "dump")
+    assert "hunter2" not in (tmp_path / "dump").read_text()
+    assert read_dump(tmp_path / "dump").znodes["/config/users/u"].hidden is Hidden.LEFT_OUT
+
+
 def test_dump_of_a_dump_still_names_what_it_lacks(tmp_path: Path) -> None:
     write_dump(tree_with_secrets(), tmp_path / "first")
     write_dump(read_dump(tmp_path / "first"), tmp_path / "second")

@@ -90,6 +90,13 @@ def test_gap_of_a_second_claim_begins_again() -> None:
     assert progress.gap_s() == pytest.approx(5.0)
 
 
+def test_gap_lasts_over_a_second_claim_before_dual_write() -> None:
+    claim = "KRaft controller 3000 creating /controller to become the active one with ZK epoch 9."
+    done = "[D] 3000 transitioning from KRAFT_CONTROLLER_TO_BROKER_COMM to DUAL_WRITE state"
+    progress, _ = _progress(_line(claim, second=1), _line(claim, second=20), _line(done, second=22))
+    assert progress.gap_s() == pytest.approx(21.0)
+
+
 @pytest.mark.parametrize(
     ("text", "secret"),
     [

@@ -1,0 +1,139 @@
+"""The waits of a rehearsal, with scripted processes: what counts as going on, waiting, or dying."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bridgehead.cluster.errors import ClusterError
+from rehearse.findings import Outcome
+from rehearse.phases import DriverState, LogLine
+from rehearse.rehearsal import BlockedError, Rehearsal
+
+_STATES = [state.value for state in DriverState]
+
+
+@dataclass
+class _Controller:
+    """A controller that logs one list of messages at each call."""
+
+    id: int
+    script: list[list[str]]
+    ends: bool = False
+    output: str = ""
+    said: list[str] = field(default_factory=list)
+
+    def log_lines(self) -> list[LogLine]:
+        messages = self.script.pop(0) if self.script else []
+        self.said += messages
+        return [LogLine(float(len(self.said)), "INFO", message) for message in messages]
+
+    def has_ended(self) -> bool:
+        return self.ends and not self.script
+
+    def last_output(self) -> str:
+        return self.output
+
+    def measure(self) -> None:
+        """Has no memory to measure."""
+
+
+class _Participants:
+    def __init__(self, *controllers: _Controller) -> None:
+        self.controllers = {controller.id: controller for controller in controllers}
+        self.nodes: dict[int, Any] = {}
+        self.brokers: dict[int, Any] = {}
+
+    def measure(self) -> None:
+        """Has no memory to measure."""
+
+
+def _rehearsal(*controllers: _Controller, patience_s: float = 0.2) -> tuple[Rehearsal, list[str]]:
+    said: list[str] = []
+    participants: Any = _Participants(*controllers)
+    return Rehearsal(participants, said.append, patience_s=patience_s), said
+
+
+def _enters(*states: str) -> list[list[str]]:
+    return [[f"3000 transitioning from X to {state} state"] for state in states]
+
+
+async def test_dual_write_is_reached_and_each_state_is_announced() -> None:
+    rehearsal, said = _rehearsal(_Controller(3000, _enters(*_STATES[1:])))
+    announced: list[str] = []
+
+    async def at(state: str) -> None:
+        announced.append(state)
+
+    await rehearsal.until_dual_write(at)
+    assert announced == _STATES[1:]
+    assert said == _STATES[1:]
+
+
+async def test_same_wait_for_longer_than_patience_is_for_ever() -> None:
+    wait = "Still waiting for ZK brokers [9] found in metadata to register with KRaft."
+    rehearsal, _ = _rehearsal(_Controller(3000, [*_enters("WAIT_FOR_BROKERS"), [wait]]))
+    with pytest.raises(BlockedError) as blocked:
+        await rehearsal.until_dual_write()
+    assert blocked.value.outcome is Outcome.WAITS
+    assert blocked.value.why == wait
+
+
+async def test_wait_after_the_claim_is_stuck() -> None:
+    claim = "KRaft controller 3000 creating /controller to be it with ZK epoch 9. Nobody was."
+    fault = "Encountered ZooKeeper error during event SyncKRaftMetadataEvent. Will retry."
+    script = [
+        *_enters("BECOME_CONTROLLER"),
+        [claim],
+        *_enters("SYNC_KRAFT_TO_ZK"),
+        [fault],
+        [fault],
+    ]
+    rehearsal, said = _rehearsal(_Controller(3000, script))
+    with pytest.raises(BlockedError) as blocked:
+        await rehearsal.until_dual_write()
+    assert blocked.value.outcome is Outcome.STUCK
+    assert sum("SyncKRaftMetadataEvent" in sentence for sentence in said) == 1
+
+
+async def test_controller_that_ends_dies_with_kafkas_reason() -> None:
+    fatal = "Encountered fatal fault: Aborting the ZK migration"
+    script = [*_enters("ZK_MIGRATION"), [fatal]]
+    rehearsal, _ = _rehearsal(_Controller(3000, script, ends=True))
+    with pytest.raises(BlockedError, match="dies: Aborting the ZK migration") as blocked:
+        await rehearsal.until_dual_write()
+    assert blocked.value.outcome is Outcome.DIES
+
+
+async def test_controller_that_cannot_start_says_why() -> None:
+    rehearsal, _ = _rehearsal(_Controller(3000, [], ends=True, output="java.net.BindException"))
+    with pytest.raises(BlockedError, match=r"java\.net\.BindException"):
+        await rehearsal.until_dual_write()
+
+
+async def test_one_of_three_controllers_may_end() -> None:
+    quorum = [
+        _Controller(3000, [], ends=True),
+        _Controller(3001, _enters(*_STATES[1:])),
+        _Controller(3002, []),
+    ]
+    rehearsal, said = _rehearsal(*quorum)
+    await rehearsal.until_dual_write()
+    assert said[-1] == "[3001] DUAL_WRITE"
+    majority, _ = _rehearsal(quorum[0], _Controller(3001, [], ends=True), quorum[2])
+    with pytest.raises(BlockedError):
+        await majority.until_dual_write()
+
+
+async def test_wait_is_bounded_and_names_its_reason() -> None:
+    rehearsal, _ = _rehearsal(_Controller(3000, []))
+
+    async def never() -> bool:
+        return False
+
+    async with asyncio.timeout(10):
+        with pytest.raises(ClusterError, match=r"a cat did not happen within 0 s: it sleeps\."):
+            await rehearsal.wait("a cat", never, 0.3, lambda: "it sleeps")
