@@ -145,11 +145,11 @@ def test_a_browser_shows_the_page_at_this_width(
 def test_search_finds_a_section_without_another_origin(chromium: Browser, address: str) -> None:
     visit = Visit(chromium, address)
     visit.open("guides/ci.html")
-    visit.page.locator(".md-search__input").fill("POST /controller/wait")
-    result = visit.page.locator("a.md-search-result__link[href*='control-api.html']").first
+    visit.page.locator(".md-search__input").fill("lost response")
+    result = visit.page.locator("a.md-search-result__link[href*='fault-rules.html']").first
     result.wait_for(timeout=30_000)
     result.click()
-    visit.page.wait_for_url("**/control-api.html**")
+    visit.page.wait_for_url("**/fault-rules.html**")
     assert visit.foreign == []
     visit.page.close()
 
