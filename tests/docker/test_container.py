@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from bridgehead.cluster.ports import Ports
 from tests.docker.compose import wait_until
 from tests.docker.conftest import ROOT, not_tested
-from tools.first_hour import TOOLS, blocks
+from tools.first_hour import TOOLS, Block, blocks
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(300)]
 IMAGE = "bridgehead:latest"
@@ -111,15 +111,12 @@ def test_client_of_each_language_works_through_mapped_ports(images: None, tmp_pa
     }
     languages = [language for language in ("Python", *TOOLS) if language not in missing]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    uses = {}
-    for language in languages:
-        section = [block for block in printed if block.section == language]
-        for block in section:
-            if block.file is not None:
-                write(tmp_path / block.file, block.text)
-        *preparations, uses[language] = [block.text for block in section if block.language == "sh"]
-        for preparation in preparations:
-            subprocess.run([*SHELL, preparation], cwd=tmp_path, env=environment, check=True)
+    uses = {
+        language: prepared(
+            [block for block in printed if block.section == language], tmp_path, environment
+        )
+        for language in languages
+    }
     with Ports() as reserved:
         ports = [reserved.choose() for _ in range(3)]
     addresses = ",".join(f"localhost:{port}" for port in ports)
@@ -161,6 +158,17 @@ def test_client_of_each_language_works_through_mapped_ports(images: None, tmp_pa
         assert len(topics) == 30 * len(languages)
     if missing:
         not_tested(f"a service with clients of other languages: no {missing}")
+
+
+def prepared(section: list[Block], folder: Path, environment: dict[str, str]) -> str:
+    """Write the files of a section and fetch packages; return the commands that use them."""
+    for block in section:
+        if block.file is not None:
+            write(folder / block.file, block.text)
+    *preparations, use = [block.text for block in section if block.language == "sh"]
+    for preparation in preparations:
+        subprocess.run([*SHELL, preparation], cwd=folder, env=environment, check=True)
+    return use
 
 
 def write(path: Path, text: str) -> None:
