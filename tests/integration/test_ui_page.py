@@ -123,7 +123,7 @@ def test_a_live_page_drops_old_rows_and_keeps_what_they_said(
     chromium: Browser, run: Path, tmp_path: Path
 ) -> None:
     """A run grows while a page follows it; server and browser keep a few rows."""
-    copy = tmp_path / "run"
+    copy, run = tmp_path / "run", find_run(run)
     content = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
     def grow(share: float) -> int:

@@ -152,7 +152,7 @@ export class Sequence {
     const narrow = width < NARROW;
     const names = ["Clients", ...cluster.brokers.map((id) => (narrow ? `${id}` : `Broker ${id}`)), narrow ? "♛" : "Controller", narrow ? "ZK" : "ZooKeeper"];
     const left = narrow ? 34 : 120;
-    const right = narrow ? width - 14 : Math.min(width * 0.48, 640);
+    const right = narrow ? width - 14 : Math.min(width * 0.52, 700);
     const x = names.map((_, at) => left + ((right - left) * (at + 0.5)) / names.length);
     return { names, x, narrow, right, left };
   }

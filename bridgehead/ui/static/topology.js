@@ -12,7 +12,7 @@ const AGGREGATED_ABOVE = 50; // requests a second
 const CAPTIONS = 9;
 const CROWN = "M-13 7 L-15 -7 L-7 -1 L0 -10 L7 -1 L15 -7 L13 7 Z";
 // A fault of one of these actions ends when it is healed, and is drawn at its broker meanwhile.
-const MARKS = { pause: "paused", freeze: "paused", block: "blocked", kill: "", stop: "", expire: "" };
+const MARKS = { pause: "paused", freeze: "paused", block: "blocked", kill: "", stop: "", expire: "", move: "" };
 const IMPORTANT = ["active", "resigned", "fault", "healed", "ended", "started", "envelope_rejected",
   "commit_unknown", "session_lost", "claimed", "rule_acted"];
 
@@ -318,7 +318,8 @@ function brokerBox(broker, x, y, state) {
     .map((key) => key.slice(0, -broker.length - 1)).map((action) => MARKS[action] ?? action.replaceAll("_", " "))
     .filter(Boolean);
   const running = state.brokers.get(broker);
-  const status = marks[0] ?? running ?? "not seen yet";
+  const isDown = running !== undefined && running !== "running";
+  const status = isDown ? running : marks[0] ?? running ?? "not seen yet";
   const down = running !== "running" ? " down" : "";
   return svg("g", { class: `broker${is ? " controller" : ""}${down}${marks.length ? " faulty" : ""}`, transform: `translate(${x} ${y})`, "data-broker": broker },
     svg("rect", { x: -75, y: -34, width: 150, height: 68, rx: 10 }),
