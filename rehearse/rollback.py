@@ -307,7 +307,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--node-command", default="", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets background jobs ignore SIGINT
+        signal.signal(number, signal.default_int_handler)
     folder: Path = options.run / "rollback"
     try:
         report = asyncio.run(Rollback(options, clock()).run())

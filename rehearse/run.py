@@ -373,7 +373,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_run_arguments(parser)
     options = parser.parse_args(arguments)
     logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets background jobs ignore SIGINT
+        signal.signal(number, signal.default_int_handler)
     try:
         source, tree, files = read_source(options)
         rehearsed = Run(options, source, tree, files, clock())
