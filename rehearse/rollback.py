@@ -181,11 +181,14 @@ class Rollback:
         stopped_s = time.time()
         connect = self.participants.connect
         tree = await self.rehearsal.tree()
-        highest, epoch = max(_state_epochs(tree), default=0), _epoch(tree)
+        epochs, epoch = _state_epochs(tree), _epoch(tree)
+        highest = max(epochs, default=0)
         self.say(f"/controller_epoch is {epoch}, the highest of a partition's state {highest}")
         if highest >= epoch and self.trap != "epochs":
             await raise_epoch(connect, highest + 1)
             self.say(f"/controller_epoch is raised to {highest + 1}")
+            epoch = highest + 1
+        problem = _epoch_problem(epochs, epoch + 1)
         paths = [
             path
             for path, trap in ((CONTROLLER, "controller"), (MIGRATION, "migration"))
@@ -201,7 +204,8 @@ class Rollback:
         )
         self.report.phases[-1].gap_s = time.time() - stopped_s
         await self._write_something()
-        await self._check_epochs()
+        if problem:
+            raise ClusterError(problem)
 
     async def _write_something(self) -> None:
         """Create a topic through the brokers: the ZooKeeper controller must answer again."""
@@ -210,22 +214,6 @@ class Rollback:
         await asyncio.to_thread(_create_topic, self.participants.client_properties)
         self.facts[Item(Kind.TOPIC, _AFTER_ROLLBACK)] = "*"
         self.say("the ZooKeeper controller has created a topic")
-
-    async def _check_epochs(self) -> None:
-        """Check that a Kafka controller could elect leaders for every partition.
-
-        Our own controller elects them all the same, so this looks at the epochs.
-        """
-        tree = await self.rehearsal.tree()
-        epoch, epochs = _epoch(tree), _state_epochs(tree)
-        above = sum(state_epoch > epoch for state_epoch in epochs)
-        if above:
-            raise ClusterError(
-                f"{above} of {len(epochs)} partitions have an epoch of up to {max(epochs)} in "
-                f"their state, above /controller_epoch ({epoch}): if their leader ends, a "
-                "ZooKeeper controller of Kafka elects no other (`the LeaderAndIsr path was already "
-                "written by another controller`)."
-            )
 
     async def _second_attempt(self) -> None:
         """Migrate again, with a new log of the controllers."""
@@ -282,6 +270,21 @@ def _state_epochs(tree: ZnodeTree) -> list[int]:
     return [epoch for epoch in epochs if isinstance(epoch, int)]
 
 
+def _epoch_problem(epochs: Sequence[int], next_epoch: int) -> str:
+    """Return why a Kafka controller with this epoch could not elect leaders; empty if it could.
+
+    Our own controller elects them all the same.
+    """
+    above = sum(epoch > next_epoch for epoch in epochs)
+    if not above:
+        return ""
+    return (
+        f"{above} of {len(epochs)} partitions have an epoch of up to {max(epochs)} in their state, "
+        f"and the next ZooKeeper controller has epoch {next_epoch}: if their leader ends, Kafka "
+        "elects no other (`the LeaderAndIsr path was already written by another controller`)."
+    )
+
+
 def _epoch(tree: ZnodeTree) -> int:
     text = (tree.data(EPOCH) or b"").decode("ascii", "replace")
     if not text.isdecimal():
@@ -307,7 +310,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--node-command", default="", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets background jobs ignore SIGINT
+        signal.signal(number, signal.default_int_handler)
     folder: Path = options.run / "rollback"
     try:
         report = asyncio.run(Rollback(options, clock()).run())

@@ -44,7 +44,8 @@ UNTIL: Final = ("hybrid", "dual-write", "finalize")
 STATE_FILE: Final = "state.json"
 _BROKERS_MAX: Final = 5
 _SETTLE_S: Final = 20.0
-_LAG_S: Final = 3.0  # of the last changes of ISRs, which our nodes report
+_SETTLE_S_PER_TOPIC: Final = 0.1
+_LAG_S: Final = 5.0  # without a change after it, nothing more is written
 _ZOOKEEPER_MIB: Final = 512
 _LEFTOVER: Final = (
     "/migration is left from an earlier attempt, and the controller's log would be new: Kafka "
@@ -246,13 +247,20 @@ class Run:
             self.say(_summary(comparison))
 
     async def _settled(self) -> tuple[Items, ZnodeTree]:
-        """Return what KRaft and ZooKeeper have once both have the same; they may never have."""
+        """Return what KRaft and ZooKeeper have once both have the same, or change no more.
+
+        ZooKeeper is behind after many changes of ISRs: Kafka writes them one by one.
+        """
         is_written = self.report.phases[-1].name != "finalize"
-        limit_s = _SETTLE_S if self.options.load else _LAG_S
-        deadline = time.monotonic() + (limit_s if is_written else 0.0)
+        deadline = time.monotonic() + _SETTLE_S + _SETTLE_S_PER_TOPIC * self.rehearsal.topics
+        before, changed_s = None, time.monotonic()
         while True:
             kraft, tree = self.rehearsal.metadata().items(), await self.rehearsal.tree()
-            if kraft == items_of_znodes(tree) or time.monotonic() > deadline:
+            written = items_of_znodes(tree)
+            if (kraft, written) != before:
+                before, changed_s = (kraft, written), time.monotonic()
+            rests = time.monotonic() - changed_s > _LAG_S
+            if kraft == written or not is_written or rests or time.monotonic() > deadline:
                 return kraft, tree
             await asyncio.sleep(0.5)
 
@@ -373,7 +381,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_run_arguments(parser)
     options = parser.parse_args(arguments)
     logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets background jobs ignore SIGINT
+        signal.signal(number, signal.default_int_handler)
     try:
         source, tree, files = read_source(options)
         rehearsed = Run(options, source, tree, files, clock())

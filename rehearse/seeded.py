@@ -152,7 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--node-command", default="", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets background jobs ignore SIGINT
+        signal.signal(number, signal.default_int_handler)
     unknown = set(options.names) - {seed.name for seed in SEEDS}
     if unknown:
         complain(ClusterError(f"There is no seed {', '.join(sorted(unknown))}."))

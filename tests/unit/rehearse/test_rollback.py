@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.cluster.data_directory import write_json
-from rehearse.rollback import main
+from rehearse.rollback import _epoch_problem, main
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,10 @@ def test_phase_without_a_way_back_is_named(
         write_json(tmp_path / "state.json", {"phase": phase, "facts": [], "before": []})
     assert main([str(tmp_path)]) == 4
     assert sentence in capsys.readouterr().err
+
+
+def test_epochs_above_the_next_controllers_are_a_problem() -> None:
+    assert _epoch_problem([3, 12, 15, 15], 11).startswith(
+        "3 of 4 partitions have an epoch of up to 15"
+    )
+    assert not _epoch_problem([3, 11], 11)
