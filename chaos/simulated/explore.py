@@ -276,7 +276,9 @@ def _with_cluster(folder: Path, bugs: frozenset[str], work: Callable[[_Start], o
     base = folder / "run"
     shutil.rmtree(base, ignore_errors=True)
     base.mkdir(parents=True)
-    logging.basicConfig(filename=base / "nodes.log", level=logging.ERROR, force=True)
+    errors = logging.FileHandler(base / "nodes.log")  # the warnings of every history would fill it
+    errors.setLevel(logging.ERROR)
+    logging.basicConfig(handlers=[errors], level=logging.WARNING, force=True)
     loop = NetworkLoop(seed=0)
     loop.network.delay_s = lambda route: _DELAY_S + route.slow_s  # type: ignore[method-assign]
     real_monotonic = time.monotonic

@@ -131,14 +131,10 @@ def test_client_of_each_language_works_through_mapped_ports(images: None, tmp_pa
         ExitStack() as running,
     ):
         wait_until(lambda: health(container) == "healthy", "a healthy service")
-        programs = {}
-        for language, use in uses.items():
-            output = running.enter_context((tmp_path / language).open("w"))
-            command = [*SHELL, use]
-            programs[language] = running.enter_context(
-                subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=output)
-            )
-            running.callback(programs[language].kill)
+        programs = {
+            language: started(running, use, tmp_path / language, environment)
+            for language, use in uses.items()
+        }
 
         def created(language: str) -> set[str]:
             text = (tmp_path / language).read_text(encoding="utf-8")
@@ -158,6 +154,18 @@ def test_client_of_each_language_works_through_mapped_ports(images: None, tmp_pa
         assert len(topics) == 30 * len(languages)
     if missing:
         not_tested(f"a service with clients of other languages: no {missing}")
+
+
+def started(
+    running: ExitStack, commands: str, output: Path, environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start commands whose output goes to a file; they are killed with `running`."""
+    file = running.enter_context(output.open("w"))
+    program = running.enter_context(
+        subprocess.Popen([*SHELL, commands], cwd=output.parent, env=environment, stdout=file)
+    )
+    running.callback(program.kill)
+    return program
 
 
 def prepared(section: list[Block], folder: Path, environment: dict[str, str]) -> str:
