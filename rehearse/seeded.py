@@ -18,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import orjson
+
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
 from cluster_model.session_state import ConnectionLostError
@@ -122,17 +124,37 @@ def _of_items(
 ) -> Iterator[Outcome]:
     was, written = items_of_znodes(before), items_of_znodes(after)
     created = any(path not in before and path.startswith("/config/users/") for path in after.znodes)
+    renamed = {item.kind for item in migrated.keys() - was.keys()}
+    created = created or _is_rewritten(seed, before, after)
     for item in was.keys() | migrated.keys():
         if str(item) not in seed.items:
             continue
         if item in migrated:
             is_kept = was.get(item) == migrated[item] and not created
             yield Outcome.KEPT if is_kept else Outcome.CHANGED
+        elif item.kind in renamed:
+            yield Outcome.CHANGED  # such as an ACL with another operation
         else:
             yield Outcome.LOST if item in written else Outcome.DELETED
     unreadable = set(seed.items) - set(map(str, was.keys() | migrated.keys()))
     if unreadable:
         yield from _of_znodes(seed, after)
+
+
+def _is_rewritten(seed: Seed, before: ZnodeTree, after: ZnodeTree) -> bool:
+    """Return whether the controller wrote one of a seed's znodes with another version of JSON."""
+    return any(
+        path in after and _version(before.data(path)) != _version(after.data(path))
+        for path in seed.put
+    )
+
+
+def _version(data: bytes | None) -> object:
+    try:
+        content = orjson.loads(data or b"{}")
+    except orjson.JSONDecodeError:
+        return None
+    return content.get("version") if isinstance(content, dict) else None
 
 
 def _of_znodes(seed: Seed, after: ZnodeTree) -> Iterator[Outcome]:

@@ -164,17 +164,24 @@ _TEXTS: Final = (
 
 
 def _values_or_line() -> Column:
-    """Return the values of a line with `SEPARATOR` between them; the line if it is not exact."""
-    branches = []
-    for kind in (*_FREQUENT, *(kind for kind in schemas.KINDS if kind not in _FREQUENT)):
-        pattern, values = schemas.exact_pattern(kind), schemas.exact_replacement(kind)
-        replaced = F.regexp_replace("line", F.lit(pattern), F.lit(values))
-        branches.append((F.col("named") == kind, replaced))
-    (condition, first), *others = branches
-    column = F.when(condition, first)
-    for condition, replaced in others:
-        column = column.when(condition, replaced)
-    return column
+    """Return the values of a line with `SEPARATOR` between them; the line if it is not exact.
+
+    Java does not compile the method of a query in which all patterns are inlined. Spark interprets
+    a function of an array's elements, so the patterns are inside one, and the method stays small.
+    """
+    kinds = (*_FREQUENT, *(kind for kind in schemas.KINDS if kind not in _FREQUENT))
+
+    def replaced(x: Column) -> Column:
+        column = None
+        for kind in kinds:
+            pattern, values = schemas.exact_pattern(kind), schemas.exact_replacement(kind)
+            split = F.regexp_replace(x["line"], F.lit(pattern), F.lit(values))
+            is_kind = x["named"] == kind
+            column = F.when(is_kind, split) if column is None else column.when(is_kind, split)
+        assert column is not None
+        return column
+
+    return F.get(F.transform(F.array(F.struct("named", "line")), replaced), 0)
 
 
 def _count(frames: Frames) -> DataFrame:

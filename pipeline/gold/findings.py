@@ -1,8 +1,7 @@
 """The findings of each property: the number of rows judged, and the violations.
 
-There is one table for each property, and `gold/findings` has the rows of all: a view, but for small
-evidence the only table, so that one query judges all properties. The violations of a property in a
-run are divided into up to 64 rows, so that no row becomes too large.
+There is one table for each property, and the view `gold/findings` of the rows of all. The
+violations of a property in a run are divided into up to 64 rows, so that no row becomes too large.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ def _findings(of: Property) -> Table:
         schema="run STRING, property STRING, judged BIGINT, "
         "found ARRAY<STRUCT<key: STRING, rows: ARRAY<STRING>, sentence: STRING>>",
         build=query(_parts(of)),
-        is_kept_in_memory=False,
         concerns=lambda manifest: not inapplicable(of.SPEC, manifest.run),
     )
 
@@ -53,5 +51,6 @@ FINDINGS: Final = (
             )
         ),
         is_stored=False,
+        is_kept_in_memory=False,
     ),
 )

@@ -166,7 +166,6 @@ OF_KINDS: Final = tuple(
         inputs=("bronze/lines", "bronze/counts", "silver/examined", "silver/superfluous"),
         schema=_ddl(kind),
         build=_of_kind(kind),
-        is_kept_in_memory=False,
         expectations=_VALID,
     )
     for kind in schemas.KINDS

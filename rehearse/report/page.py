@@ -24,6 +24,8 @@ table { border-collapse: collapse; width: 100%; margin: .6rem 0 }
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0;
   border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
 td.n, th.n { text-align: right; white-space: nowrap }
+th { overflow-wrap: normal; white-space: nowrap }
+@media (max-width: 700px) { table { display: block; overflow-x: auto } }
 .verdict { padding: .7rem 1rem; border-left: 5px solid var(--good); background: #8881 }
 .verdict.bad { border-color: var(--bad) } .bad { color: var(--bad); font-weight: 600 }
 .bar { display: flex; height: 1.1rem; margin: .5rem 0; border-radius: 3px; overflow: hidden }
