@@ -84,7 +84,7 @@ def create_many_topics(folder: Path, report: Report) -> None:
                 seconds = time.monotonic() - began
                 report.expect(not crowd.closed, f"{crowd.closed} of {count} connections closed")
                 grown = max(resident_bytes(pid) - before[broker] for broker, pid in pids.items())
-            _after_a_failover(admin, data, created, report)
+            _after_a_failover(document["bootstrap_servers"], data, created, report)
             alive = [broker for broker, pid in pids.items() if Path(f"/proc/{pid}").exists()]
             report.expect(len(alive) == len(pids) - 1, f"only the brokers {alive} are alive")
             text_ = node_logs(data)
@@ -116,9 +116,15 @@ def _create(admin: AdminClient, deadline: float) -> int:
     return created
 
 
-def _after_a_failover(admin: AdminClient, data: Path, created: int, report: Report) -> None:
-    """Kill the controller; the next one must serve, and know every topic."""
+def _after_a_failover(servers: str, data: Path, created: int, report: Report) -> None:
+    """Kill the controller; the next one must serve, and know every topic.
+
+    A client that was connected before may wait minutes for its next Metadata request
+    (docs/tools.md), so this is a new one.
+    """
     bridgehead("controller", "kill", "--data-dir", str(data), check=False)
+    bridgehead("controller", "wait", "--data-dir", str(data), check=False)
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     began, done = time.monotonic(), False
     while not done and time.monotonic() - began < 180:
         try:
