@@ -407,7 +407,7 @@ def ports() -> None:
     },
     changed={
         "bridgehead/cli/commands.py": (
-            before("from bridgehead.cli import controller, ", "from bridgehead.cli import ports\n"),
+            before("from bridgehead.cli import (", "from bridgehead.cli import ports\n"),
             before("    version,\n)", "    ports.ports,\n"),
         )
     },
