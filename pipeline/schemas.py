@@ -248,7 +248,7 @@ _ALLOWED: Final[Mapping[str, str]] = {
     IDENTITY: "ARRAY<VARIANT>",
     ELEMENTS: r"ARRAY<(?:ARRAY<VARIANT>|VOID)>",
     "ARRAY<STRING>": "ARRAY<(?:STRING|VOID)>",
-    "MAP<STRING, DOUBLE>": r"OBJECT<.*>",
+    "MAP<STRING, DOUBLE>": r"OBJECT<(?s:.*)>",  # A key may contain a newline.
     **{column.type: "ARRAY<.*>" for column in COMMIT.values() if column.type.startswith("ARRAY")},
 }
 

@@ -155,10 +155,13 @@ _NAMED_KIND: Final = (
 )
 _MAPS: Final = ", ".join(f"'{kind}'" for kind in schemas.KINDS if schemas.has_map(kind))
 _KEYS: Final = f"regexp_extract_all(line, {schemas.quoted(schemas.KEY_OF_A_MAP)}, 1)"
+# A CASE, because Spark computes what occurs twice in an OR for every line.
+_HAS_DISTINCT_KEYS: Final = (
+    f"CASE WHEN named IN ({_MAPS}) THEN size(array_distinct({_KEYS})) = size({_KEYS}) ELSE true END"
+)
 # Invalid bytes could match a pattern.
 _TEXTS: Final = (
-    "CASE WHEN NOT startswith(replaced, '{') AND is_valid_utf8(line) AND (named NOT IN "
-    f"({_MAPS}) OR size(array_distinct({_KEYS})) = size({_KEYS})) "
+    f"CASE WHEN NOT startswith(replaced, '{{') AND is_valid_utf8(line) AND {_HAS_DISTINCT_KEYS} "
     f"THEN split(replaced, {schemas.quoted(schemas.SEPARATOR)}, {len(schemas.HEAD) + 1}) END"
 )
 
