@@ -23,7 +23,7 @@ from pipeline.run import TABLES, Pipeline
 from pipeline.session import open_session
 from tests.integration.pipeline_runs import expand_all
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long, pytest.mark.soak]
 
 BUILT: Final = TABLES[: TABLES.index(FORWARDS) + 1]
 

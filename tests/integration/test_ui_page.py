@@ -490,7 +490,10 @@ SHOWN = """async (positions) => {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(31, 31 + RUNS))
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(31 + run, marks=pytest.mark.soak if run > 2 else ()) for run in range(RUNS)],
+)
 def test_the_page_agrees_with_zookeepers_log(chromium: Browser, seed: int, tmp_path: Path) -> None:
     """At random moments of a chaos run: the controller, its epoch, each partition's leader."""
     run = ui_page.simulated_run("random_faults", seed, tmp_path)
