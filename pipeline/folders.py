@@ -17,7 +17,7 @@ import hashlib
 import json
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -212,14 +212,20 @@ class Folders:
             folder.delete()  # A table without rows has no folder.
         return rows, folder
 
-    def read(self, table: Table, runs: Iterable[str]) -> DataFrame:
-        """Read a table's rows of these runs."""
+    def read(self, table: Table, runs: Sequence[str]) -> DataFrame:
+        """Read a table's rows of these runs.
+
+        Raises:
+            LookupError: the table was not built for one of them. "No rows" would hide that.
+        """
         schema = struct_type(table.schema)
         of_table, made = self._out / table.name, self._made(table.name)
+        if not_built := [run for run in runs if run not in made]:
+            raise LookupError(f"{table.name} was not built for run {not_built[0]}")
         held = [
             (of_table / folder / f"run={run}").uri
             for run in runs
-            if (folder := made.get(run, {}).get("folder"))
+            if (folder := made[run].get("folder"))
         ]
         if not held:
             return local_frame(self._spark, [], table.schema)

@@ -124,7 +124,7 @@ TABLES: Final[tuple[Table, ...]] = (
 BY_NAME: Final = {table.name: table for table in TABLES}
 
 
-def _needed(names_read: Iterable[str]) -> tuple[Table, ...]:
+def needed(names_read: Iterable[str]) -> tuple[Table, ...]:
     """Return these tables and the tables from which they are made, each after its inputs."""
     names: set[str] = set()
     waiting = set(names_read)
@@ -138,8 +138,8 @@ def _needed(names_read: Iterable[str]) -> tuple[Table, ...]:
 _VERDICTS: Final = (counts.COUNTS.name, gaps.GAPS.name, set_aside.SET_ASIDE.name)
 _REPORTED: Final = frozenset(name for inputs, _ in QUERIES.values() for name in inputs)
 # The tables that a verdict needs, and those that a verdict or the report needs.
-JUDGING: Final = _needed(_VERDICTS)
-NEEDED: Final = _needed({*_VERDICTS, *_REPORTED})
+JUDGING: Final = needed(_VERDICTS)
+NEEDED: Final = needed({*_VERDICTS, *_REPORTED})
 # One query of the report reads such a table once. For small evidence, it is a view.
 _ONLY_REPORTED: Final = _REPORTED - {name for table in TABLES for name in table.inputs}
 _THREADS: Final = 4  # More are not faster, because the driver plans all queries.
