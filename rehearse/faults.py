@@ -33,7 +33,7 @@ class FaultResult:
 
     fault: str
     left: str
-    """The driver's state and the owner of /controller while the participant was gone."""
+    """The driver's state then and while the participant was gone, and who owned /controller."""
     returned_s: float
     """When the participant was back, in seconds since 1970."""
     recovered_s: float | None = None

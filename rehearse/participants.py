@@ -6,13 +6,17 @@ rehearsal again. Every process dies with this one.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+import psutil
 
 from bridgehead.cluster.data_directory import read_json, write_json
 from bridgehead.cluster.errors import ClusterError
@@ -148,6 +152,8 @@ class Participants:
         self.plan = plan
         self.serves_clients = not node_command
         """Whether the brokers answer clients; those of tests do not."""
+        self.rss_max_mib: dict[str, int] = {}
+        """The most memory that each process was seen to have."""
         java = find_kafkas_java()
         jars = find_jars(plan.kafka)
         self.zookeeper = EmbeddedZooKeeper(
@@ -395,6 +401,17 @@ class Participants:
         self.zookeeper.kill()
 
     def measure(self) -> None:
-        """Note the resident memory of the JVMs."""
-        for process in (*self.brokers.values(), *self.controllers.values()):
-            process.measure()
+        """Note the resident memory of each process, and of this one."""
+        pids = {"this command": os.getpid(), "ZooKeeper": self.zookeeper.pid()}
+        kinds: Sequence[tuple[str, Mapping[int, KafkaProcess | NodeProcess]]] = (
+            ("controller", self.controllers),
+            ("our broker", self.nodes),
+            ("Kafka's broker", self.brokers),
+        )
+        for kind, processes in kinds:
+            pids |= {f"{kind} {number}": process.pid for number, process in processes.items()}
+        for name, pid in pids.items():
+            if pid is not None:
+                with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+                    rss_mib = psutil.Process(pid).memory_info().rss >> 20
+                    self.rss_max_mib[name] = max(rss_mib, self.rss_max_mib.get(name, 0))

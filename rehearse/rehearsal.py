@@ -13,7 +13,7 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -21,7 +21,7 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from cluster_model.znodes.operations import Create
-from rehearse.copying import CONTROLLER, delete_if_present, read_znode, write_znodes
+from rehearse.copying import CONTROLLER, MIGRATION, delete_if_present, read_znode, write_znodes
 from rehearse.faults import Fault, FaultResult
 from rehearse.findings import Outcome
 from rehearse.kraft.process import KafkaProcess
@@ -31,6 +31,7 @@ from rehearse.participants import Participants
 from rehearse.phases import DriverState, Progress
 from rehearse.sources.ensemble import read_ensemble
 from rehearse.znodes import ZnodeTree
+from zookeeper_client.wire import ZnodeData
 
 _POLL_S: Final = 0.1
 _FAST_POLL_S: Final = 0.02  # the driver passes states within milliseconds
@@ -253,10 +254,12 @@ class Rehearsal:
             target.freeze()
         else:
             target.kill()
+        self.pump()
+        hit = _name(self.active.state)
         await asyncio.sleep(_GONE_S)
         self.pump()
-        left = await self._left(fault)
-        self._say(f"the fault leaves: {left}")
+        left = f"it hit {hit}; {_GONE_S:.0f} s later {await self._left(fault)}"
+        self._say(left)
         if fault.action == "freeze":
             target.thaw()
         else:
@@ -322,12 +325,17 @@ class Rehearsal:
         return _Target(node.kill, node.freeze, node.thaw, start_node)
 
     async def _left(self, fault: Fault) -> str:
-        state = f"driver {self.active.state or 'not started'}"
+        """Return where the driver is, who owns /controller, and whether /migration is there."""
+        state = _name(self.active.state)
         if fault.participant == "zookeeper":
             return state
-        znode = await read_znode(self.participants.connect, CONTROLLER)
-        owner = orjson.loads(znode.data or b"{}").get("brokerid") if znode is not None else "nobody"
-        return f"{state}, /controller of {owner}"
+        connect = self.participants.connect
+        controller = await read_znode(connect, CONTROLLER)
+        owner = "nobody" if controller is None else _content(controller).get("brokerid")
+        migration = await read_znode(connect, MIGRATION)
+        offset = -1 if migration is None else _content(migration).get("kraft_metadata_offset", -1)
+        kept = "has" if offset > 0 else "has not"
+        return f"{state}, /controller of {owner}, and KRaft {kept} the metadata"
 
     async def to_kraft_brokers(self) -> None:
         """Replace our nodes by Kafka's brokers in KRaft mode, one by one."""
@@ -416,6 +424,15 @@ def _signal(zookeeper: EmbeddedZooKeeper, number: signal.Signals) -> None:
 def _held_by(participants: Participants) -> bytes:
     holder = next(iter(participants.nodes))
     return b'{"version":2,"brokerid":%d,"timestamp":"0","kraftControllerEpoch":-1}' % holder
+
+
+def _name(state: DriverState | None) -> str:
+    return state or "no state"
+
+
+def _content(znode: ZnodeData) -> dict[str, Any]:
+    content: dict[str, Any] = orjson.loads(znode.data or b"{}")
+    return content
 
 
 def _ids(processes: object) -> str:

@@ -283,14 +283,8 @@ class Run:
         active = self.rehearsal.active
         report.writes, report.notices = dict(active.writes), list(active.notices)
         report.acknowledged = self.load.acknowledged
-        processes = {**self.participants.controllers, **self.participants.brokers}
-        report.memory_mib = {
-            f"{'controller' if number in self.participants.controllers else 'broker'} {number}": (
-                process.rss_max_mib
-            )
-            for number, process in processes.items()
-            if process.rss_max_mib
-        }
+        self.participants.measure()
+        report.memory_mib = dict(self.participants.rss_max_mib)
         remedies = [
             finding.remedy
             for finding in self.findings

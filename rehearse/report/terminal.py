@@ -84,8 +84,8 @@ def _head(report: Report) -> Iterator[str]:
             0,
         )
     if report.memory_mib:
-        largest = max(report.memory_mib, key=lambda name: report.memory_mib[name])
-        yield f"Largest process: {largest}, {report.memory_mib[largest]} MiB."
+        sizes = ", ".join(f"{name} {mib:,}" for name, mib in report.memory_mib.items())
+        yield from _wrapped(f"Most memory in MiB: {sizes}.", 0)
     yield ""
 
 

@@ -21,15 +21,21 @@ import pytest
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
+from rehearse.faults import PARTICIPANTS
 from rehearse.findings import Outcome
 from rehearse.kraft.jars import find_jars, find_kafkas_java
+from rehearse.phases import DriverState
+from rehearse.run import UNTIL
 from rehearse.seeded import play
 from rehearse.seeds import SEEDS, healthy
+from rehearse.sources.dump import read_key, write_dump
 from tests.integration.processes import wait_until
 from tests.integration.rehearsal_sources import large, source_of
 
 pytestmark = [pytest.mark.kafka]
 KAFKA = "3.9.1"
+# The driver's states that can be hit, and the phases after the last of them.
+MOMENTS = (*[state.value for state in DriverState][2:], "dual-write", "finalize")
 # Starts faster than a node, and serves no client.
 STANDIN = shlex.join([sys.executable, "-P", "tests/integration/migrating_standin.py"])
 
@@ -147,6 +153,55 @@ def test_interrupted_rehearsal_leaves_no_process_and_can_start_again(
     with source_of(healthy(), tmp_path / "other") as connect:
         again = [f"--zookeeper={connect}", *arguments[1:], "--hold-controller"]
         code, text = _rehearse("run", *again)
+    assert code == 0, text
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the options of a dump that keeps the controller busy for a second in each step."""
+    folder = tmp_path_factory.mktemp("dump")
+    key = read_key(folder / "key", create=True)
+    write_dump(large(300, 3, healthy()), folder / "znodes.jsonl", key)
+    return [f"--dump={folder / 'znodes.jsonl'}", f"--key={folder / 'key'}"]
+
+
+def _arguments(dump: list[str], moment: str, out: Path) -> list[str]:
+    return [*dump, f"--out={out}", f"--until={moment if moment in UNTIL else 'hybrid'}"]
+
+
+@pytest.mark.long
+@pytest.mark.soak
+@pytest.mark.parametrize("participant", PARTICIPANTS)
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_migration_completes_although_a_participant_is_killed(
+    moment: str, participant: str, dump: list[str], tmp_path: Path
+) -> None:
+    """The participant starts again after three seconds. No acknowledged write may be missing."""
+    out = tmp_path / "out"
+    fault = f"--fault={moment}:kill-{participant}"
+    code, text = _rehearse("run", *_arguments(dump, moment, out), fault, "--load", timeout_s=400)
+    assert code == 0, text
+    report = _report(out)
+    (result,) = report["faults"]
+    assert result["recovered_s"] > 0
+    assert report["acknowledged"] > 0
+
+
+@pytest.mark.long
+@pytest.mark.soak
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_killed_rehearsal_leaves_no_process_and_can_start_again(
+    moment: str, dump: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    command = module_command("rehearse.run", *_arguments(dump, moment, out))
+    with subprocess.Popen(command, env=module_environment(), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        said = next(line for line in process.stdout if moment.encode() in line)
+        process.kill()
+    assert said
+    wait_until(lambda: _processes_in(out), lambda pids: not pids, timeout_s=30)
+    code, text = _rehearse("run", *_arguments(dump, moment, out), timeout_s=400)
     assert code == 0, text
 
 
