@@ -52,6 +52,8 @@ class FindingRow:
     outcome: str
     remedy: str
     issue: str
+    seen: str = ""
+    """What the rehearsal saw of it; empty if it saw nothing."""
 
 
 @dataclass(slots=True)

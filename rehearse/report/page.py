@@ -189,9 +189,9 @@ def _findings(report: Report) -> Iterator[str]:
     if report.findings:
         yield "<h2>Findings of the scan</h2>"
         yield _table(
-            ("finding", "where", f"Kafka {report.kafka}", "remedy"),
+            ("finding", "where", f"Kafka {report.kafka}", "this rehearsal", "remedy"),
             [
-                [f"{f.rule}: {f.what}", f.where, f.outcome, f.remedy]
+                [f"{f.rule}: {f.what}", f.where, f.outcome, f.seen or "nothing differs", f.remedy]
                 for f in report.findings[:_ROWS_MAX]
             ],
         )

@@ -72,7 +72,8 @@ def _head(report: Report) -> Iterator[str]:
         verdict += " Not everything is right."
     yield from _wrapped(verdict, 0)
     for finding in report.findings[:_SHOWN_MAX]:
-        yield from _wrapped(f"The scan found {finding.rule} at {finding.where}.", 2)
+        seen = f"; now: {finding.seen}" if finding.seen else ""
+        yield from _wrapped(f"The scan found {finding.rule} at {finding.where}{seen}.", 2)
     yield (
         f"Kafka {report.kafka}, level {report.level}, {len(report.brokers)} brokers, "
         f"{report.znodes:,} znodes, {report.seconds:.0f} s."
