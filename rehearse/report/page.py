@@ -91,7 +91,11 @@ def _verdict(report: Report) -> Iterator[str]:
     ]
     if report.zxid_before is not None and report.zxid_after is not None:
         zxids = f"0x{report.zxid_before:x} before, 0x{report.zxid_after:x} after"
-        rows.append(("source's zxid", f"{zxids}; {report.source_changes} znodes changed by others"))
+        others = report.others_wrote
+        count = "an unknown number" if others is None else f"{others:,}"
+        rows.append(
+            ("source's zxid", f"{zxids}: 2 transactions of this command, {count} of others")
+        )
     yield _table((), [[name, value] for name, value in rows if value])
 
 

@@ -133,10 +133,12 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
 
 def _source(report: Report) -> Iterator[str]:
     if report.zxid_before is not None and report.zxid_after is not None:
+        others = report.others_wrote
+        count = "an unknown number" if others is None else f"{others:,}"
         yield from _wrapped(
             f"The source was only read: zxid 0x{report.zxid_before:x} before, "
-            f"0x{report.zxid_after:x} after (its sessions count), {report.source_changes} znodes "
-            "changed by others.",
+            f"0x{report.zxid_after:x} after. Two transactions are this command's sessions; "
+            f"{count} are of others, who changed {report.source_changes:,} znodes.",
             0,
         )
 

@@ -21,6 +21,7 @@ import pytest
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
+from judge.transaction_log import Transaction, read_transactions
 from rehearse.faults import PARTICIPANTS
 from rehearse.findings import Outcome
 from rehearse.kraft.jars import find_jars, find_kafkas_java
@@ -51,8 +52,13 @@ def kafka() -> None:
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with source_of(large(7, 3, healthy()), tmp_path_factory.mktemp("source")) as connect:
+def source_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("source")
+
+
+@pytest.fixture(scope="module")
+def source(source_folder: Path) -> Iterator[str]:
+    with source_of(large(7, 3, healthy()), source_folder) as connect:
         yield connect
 
 
@@ -73,11 +79,15 @@ def _report(folder: Path) -> dict[str, Any]:
     return document
 
 
-def test_hybrid_and_back_keep_everything(source: str, tmp_path: Path) -> None:
+def test_hybrid_and_back_keep_everything(source: str, source_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
+    before = [transaction.zxid for transaction in read_transactions(source_folder)]
     code, text = _rehearse("run", f"--zookeeper={source}", f"--out={out}", "--load")
     assert code == 0, text
     report = _report(out)
+    assert _without_sessions(source_folder, before[-1]) == []
+    # The zxid moves by the end of the first reading session and the begin of the second one.
+    assert report["zxid_after"] == report["zxid_before"] + 2
     phase = report["phases"][0]
     assert [t["state"] for t in phase["transitions"]][-1] == "DUAL_WRITE"
     assert phase["load"]["acknowledged"] > 0
@@ -91,6 +101,12 @@ def test_hybrid_and_back_keep_everything(source: str, tmp_path: Path) -> None:
     assert code == 0, text
     names = [phase["name"] for phase in _report(out / "rollback")["phases"]]
     assert names == ["rollback from hybrid", "second attempt"]
+
+
+def _without_sessions(folder: Path, zxid: int) -> list[Transaction]:
+    """Return a server's later transactions that are not the begin or the end of a session."""
+    kinds = ("create_session", "close_session")
+    return [t for t in read_transactions(folder) if t.zxid > zxid and t.kind not in kinds]
 
 
 @pytest.mark.long

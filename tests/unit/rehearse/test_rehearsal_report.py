@@ -63,6 +63,23 @@ def test_terminal_has_80_columns_and_every_part() -> None:
         assert part in text
 
 
+@pytest.mark.parametrize(
+    ("after", "others", "text"),
+    [
+        (0x5_0000_0009, 0, "; 0 are of others"),
+        (0x5_0000_000E, 5, "; 5 are of others"),
+        (0x6_0000_0009, None, "; an unknown number are of others"),  # ZooKeeper has another leader
+    ],
+)
+def test_report_tells_the_own_transactions_from_those_of_others(
+    after: int, others: int | None, text: str
+) -> None:
+    report = _report()
+    report.zxid_before, report.zxid_after = 0x5_0000_0007, after
+    assert report.others_wrote == others
+    assert text in " ".join(" ".join(lines_of(report, Path("out"))).split())
+
+
 def test_page_is_self_contained_and_escapes_names() -> None:
     page = page_of(_report())
     assert "<script>alert" not in page
