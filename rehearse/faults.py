@@ -32,8 +32,10 @@ class FaultResult:
     """What a fault left, and how long it took until everything was as before."""
 
     fault: str
+    hit: str
+    """The driver's state at the fault. Short states may be over when it comes."""
     left: str
-    """The driver's state then and while the participant was gone, and who owned /controller."""
+    """The driver's state while the participant was gone, and who owned /controller."""
     returned_s: float
     """When the participant was back, in seconds since 1970."""
     recovered_s: float | None = None

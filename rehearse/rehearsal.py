@@ -258,13 +258,13 @@ class Rehearsal:
         hit = _name(self.active.state)
         await asyncio.sleep(_GONE_S)
         self.pump()
-        left = f"it hit {hit}; {_GONE_S:.0f} s later {await self._left(fault)}"
-        self._say(left)
+        left = await self._left(fault)
+        self._say(f"it hit {hit}, and left: {left}")
         if fault.action == "freeze":
             target.thaw()
         else:
             await target.start_again()
-        return FaultResult(str(fault), left, time.time())
+        return FaultResult(str(fault), hit, left, time.time())
 
     def _target(self, participant: str) -> _Target:
         participants = self.participants

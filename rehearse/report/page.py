@@ -150,9 +150,9 @@ def _load(report: Report) -> Iterator[str]:
     if report.faults:
         yield "<h2>Faults</h2>"
         yield _table(
-            ("fault", "it leaves", "complete after"),
+            ("fault", "it hit", "it left", "complete after"),
             [
-                [f.fault, f.left, "–" if f.recovered_s is None else f"{f.recovered_s:.1f} s"]
+                [f.fault, f.hit, f.left, "–" if f.recovered_s is None else f"{f.recovered_s:.1f} s"]
                 for f in report.faults
             ],
         )

@@ -44,7 +44,9 @@ def lines_of(report: Report, folder: Path) -> Iterator[str]:
         recovered = (
             "" if fault.recovered_s is None else f"; complete {fault.recovered_s:.1f} s later"
         )
-        yield from _wrapped(f"Fault {fault.fault}: {fault.left}{recovered}.", 0)
+        yield from _wrapped(
+            f"Fault {fault.fault} hit {fault.hit}, and left: {fault.left}{recovered}.", 0
+        )
     if report.changes:
         yield f"Znodes that the controller created or removed: {len(report.changes)}"
         for change in report.changes[:_SHOWN_MAX]:

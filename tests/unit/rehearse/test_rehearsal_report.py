@@ -46,7 +46,7 @@ def _report() -> Report:
         [3000],
         phases=[phase],
         faults=[
-            FaultResult("hybrid:kill-broker", "driver DUAL_WRITE, /controller of 3000", 9.0, 2.5)
+            FaultResult("hybrid:kill-broker", "ZK_MIGRATION", "DUAL_WRITE, /controller of 7", 9, 2)
         ],
         memory_mib={"controller 3000": 195},
     )
