@@ -34,7 +34,7 @@ from rehearse.compare import (
 from rehearse.copying import MIGRATION, copy_tree
 from rehearse.faults import Fault, parse_faults
 from rehearse.findings import KAFKA_VERSIONS, Finding, Severity
-from rehearse.kraft.jars import check_memory, memory_needed_mib
+from rehearse.kraft.jars import check_memory, find_jars, find_kafkas_java, memory_needed_mib
 from rehearse.kraft.storage import feature_level
 from rehearse.load import PREFIX, AdminLoad, is_of_the_load, resurrected
 from rehearse.metadata import Item, Items, Kind, items_of_znodes
@@ -119,6 +119,8 @@ class Run:
     def _check(self, level: str) -> None:
         options = self.options
         feature_level(level)
+        find_kafkas_java()
+        find_jars(options.kafka)
         brokers = len(plan_brokers(self.tree, options.brokers))
         if options.until != "hybrid" and brokers > _BROKERS_MAX:
             raise ClusterError(
