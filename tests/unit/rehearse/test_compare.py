@@ -13,6 +13,7 @@ from rehearse.compare import (
     compare,
     explained_by,
     restarts,
+    rewritten,
     seen_of,
 )
 from rehearse.findings import Finding, Place
@@ -148,6 +149,23 @@ def test_restart_explains_leaders_but_no_lost_partition() -> None:
     assert (len(changed.unexplained), len(lost.unexplained)) == (0, 1)
     moved = Item(Kind.PARTITION, "orders-1")
     assert compare("x", {moved: "replicas 1"}, {moved: "replicas 2"}, restarts).unexplained
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("leader 1, leader epoch 6, ISR 1,2,3, partition epoch 8", "several changes"),
+        ("leader 1, leader epoch 6, ISR 1,2,3, partition epoch 10", "a restarted controller"),
+        ("leader 1, leader epoch 6, ISR 1,2, partition epoch 8", ""),
+        ("leader 2, leader epoch 6, ISR 1,2,3, partition epoch 10", ""),
+    ],
+)
+def test_only_the_version_of_a_written_state_may_differ(written: str, reason: str) -> None:
+    item = Item(Kind.LEADERSHIP, "orders-1")
+    kraft = {item: "leader 1, leader epoch 6, ISR 1,2,3, partition epoch 9"}
+    (difference,) = compare("x", kraft, {item: written}, rewritten).differences
+    assert difference.why.startswith(reason)
+    assert bool(difference.why) is bool(reason)
 
 
 def test_removed_and_created_znodes_are_found_and_the_controllers_own_are_not() -> None:
