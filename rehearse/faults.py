@@ -10,7 +10,7 @@ from bridgehead.cluster.errors import ClusterError
 from rehearse.phases import DriverState
 
 PHASES: Final = ("hybrid", "dual-write", "finalize")
-ACTIONS: Final = ("kill", "freeze")
+ACTIONS: Final = ("kill", "freeze", "cut")
 PARTICIPANTS: Final = ("broker", "controller", "zookeeper")
 _MOMENTS: Final = (*PHASES, *DriverState)
 
@@ -55,7 +55,7 @@ def _parse(text: str) -> Fault:
         raise ClusterError(
             f"{text!r} is not a fault: it is PHASE:ACTION-PARTICIPANT, such as "
             "hybrid:kill-controller. PHASE is hybrid, dual-write, finalize or a state of the "
-            "driver, such as ZK_MIGRATION. ACTION is kill or freeze; PARTICIPANT is broker, "
+            "driver, such as ZK_MIGRATION. ACTION is kill, freeze or cut; PARTICIPANT is broker, "
             "controller or zookeeper."
         )
     return Fault(moment, action, participant)

@@ -12,7 +12,7 @@ import functools
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -25,6 +25,7 @@ from rehearse.copying import CONTROLLER, MIGRATION, delete_if_present, read_znod
 from rehearse.faults import Fault, FaultResult
 from rehearse.findings import Outcome
 from rehearse.kraft.process import KafkaProcess
+from rehearse.links import Link
 from rehearse.metadata_log import Metadata, MetadataLog, MetadataLogError
 from rehearse.metadata_records import MigrationState
 from rehearse.participants import Participants
@@ -247,24 +248,29 @@ class Rehearsal:
             )
 
     async def inject(self, fault: Fault) -> FaultResult:
-        """Kill or freeze a participant, note what that leaves, and bring it back."""
+        """Kill, freeze or cut off a participant, note what that leaves, and bring it back."""
         self._say(f"fault: {fault}")
-        target = self._target(fault.participant)
-        if fault.action == "freeze":
-            target.freeze()
-        else:
-            target.kill()
+        begin, end = self._effect(fault)
+        begin()
         self.pump()
         hit = _name(self.active.state)
         await asyncio.sleep(_GONE_S)
         self.pump()
         left = await self._left(fault)
         self._say(f"it hit {hit}, and left: {left}")
-        if fault.action == "freeze":
-            target.thaw()
-        else:
-            await target.start_again()
+        await end()
         return FaultResult(str(fault), hit, left, time.time())
+
+    def _effect(self, fault: Fault) -> tuple[Callable[[], None], Callable[[], Awaitable[None]]]:
+        """Return what begins a fault, and what ends it."""
+        if fault.action == "cut":
+            active = next(n for n in self.progress if self.progress[n] is self.active)
+            links = self.participants.links(fault.participant, active)
+            return _each(links, Link.cut), _later(_each(links, Link.mend))
+        target = self._target(fault.participant)
+        if fault.action == "freeze":
+            return target.freeze, _later(target.thaw)
+        return target.kill, target.start_again
 
     def _target(self, participant: str) -> _Target:
         participants = self.participants
@@ -413,6 +419,21 @@ async def _serves(broker: KafkaProcess) -> bool:
 
 async def _is_ready(node: NodeProcess) -> bool:
     return node.is_ready()
+
+
+def _each(links: Sequence[Link], act: Callable[[Link], None]) -> Callable[[], None]:
+    def act_on_all() -> None:
+        for link in links:
+            act(link)
+
+    return act_on_all
+
+
+def _later(act: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    async def act_later() -> None:
+        act()
+
+    return act_later
 
 
 def _signal(zookeeper: EmbeddedZooKeeper, number: signal.Signals) -> None:

@@ -93,6 +93,7 @@ class Run:
             controllers=options.controllers,
             broker_ids=options.brokers,
             node_command=shlex.split(options.node_command),
+            with_links=any(fault.action == "cut" for fault in self.faults),
         )
         plan = self.participants.plan
         self.rehearsal = Rehearsal(self.participants, self.tell, patience_s=options.patience)
@@ -174,6 +175,7 @@ class Run:
         zookeeper = self.participants.zookeeper
         zookeeper.start()
         await asyncio.to_thread(zookeeper.wait_until_serving)
+        await self.participants.start_links()
         connect = self.participants.connect
         keep = not self.options.drop_migration_znode
         self.report.znodes = await copy_tree(self.tree, connect, with_migration=keep)

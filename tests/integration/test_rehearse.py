@@ -217,6 +217,24 @@ def test_migration_completes_although_a_participant_is_killed(
 
 @pytest.mark.long
 @pytest.mark.soak
+def test_migration_completes_although_connections_are_cut(dump: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    faults = [
+        "WAIT_FOR_BROKERS:cut-broker",
+        "ZK_MIGRATION:cut-controller",
+        "SYNC_KRAFT_TO_ZK:cut-zookeeper",
+    ]
+    options = [f"--fault={fault}" for fault in faults]
+    code, text = _rehearse("run", *_arguments(dump, "hybrid", out), *options, "--load")
+    assert code == 0, text
+    results = _report(out)["faults"]
+    assert [result["fault"] for result in results] == faults
+    # Without ZooKeeper the controller stays where it is.
+    assert results[1]["left"].startswith("ZK_MIGRATION")
+
+
+@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "moment", ["WAIT_FOR_BROKERS", "ZK_MIGRATION", "DUAL_WRITE", "dual-write", "finalize"]
 )
