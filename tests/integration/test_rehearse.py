@@ -78,6 +78,7 @@ def _report(folder: Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.long
 def test_hybrid_and_back_keep_everything(source: str, source_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     before = [transaction.zxid for transaction in read_transactions(source_folder)]
@@ -109,6 +110,7 @@ def _without_sessions(folder: Path, zxid: int) -> list[Transaction]:
 
 
 @pytest.mark.long
+@pytest.mark.soak
 def test_until_the_end_with_real_brokers(source: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = (f"--zookeeper={source}", f"--out={out}", "--load", "--until=finalize")
@@ -149,9 +151,8 @@ def test_leftover_migration_is_rejected_before_anything_starts(tmp_path: Path) -
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_rehearsal_leaves_no_process_and_can_start_again(
     number: signal.Signals, source: str, tmp_path: Path
 ) -> None:
