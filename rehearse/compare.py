@@ -6,11 +6,17 @@ Pure. A difference is explained by a finding of the scan, or by what Kafka's mig
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
+import orjson
+
+from rehearse import metadata
+from rehearse.copying import MIGRATION
 from rehearse.findings import Finding
 from rehearse.metadata import Item, Items, Kind
 from rehearse.znodes import ZnodeTree
@@ -84,9 +90,13 @@ def restarts(difference: Difference) -> str:
 
 def rewritten(difference: Difference) -> str:
     """Explain what differs in ZooKeeper although the controller wrote it from its own state."""
-    item, before, after = difference.item, difference.before, difference.after
-    if item.kind is Kind.LEADERSHIP and before.rpartition(", ")[0] == after.rpartition(", ")[0]:
-        return "a restarted controller writes states again, which raises the znode's version"
+    item = difference.item
+    before, _, kraft_epoch = difference.before.rpartition(" ")
+    after, _, version = difference.after.rpartition(" ")
+    if item.kind is Kind.LEADERSHIP and before == after:
+        if int(version) > int(kraft_epoch):
+            return "a restarted controller writes states again, which raises the znode's version"
+        return "several changes of a partition are one write to ZooKeeper, so its version is lower"
     if item.kind is Kind.PRODUCER_IDS and difference.fate is Fate.CHANGED:
         return "ZooKeeper has the block after the one that KRaft will hand out next"
     return ""
@@ -94,20 +104,21 @@ def rewritten(difference: Difference) -> str:
 
 def explained_by(findings: Iterable[Finding], others: Sequence[Explain] = ()) -> Explain:
     """Return what explains differences: findings about the same entity, then `others`."""
-    places = [(finding, _entity(finding.place.where)) for finding in findings]
+    places = [(finding.rule, finding.place.where) for finding in findings]
 
     def explain(difference: Difference) -> str:
-        for finding, entity in places:
-            if entity and _concerns(entity, difference.item):
-                return f"{finding.rule.id}: {finding.rule.what}"
+        for rule, where in places:
+            if _has(where, difference.item):
+                return f"{rule.id}: {rule.what}"
         return next((why for other in others if (why := other(difference))), "")
 
     return explain
 
 
+_OF_TOPIC: Final = (Kind.TOPIC, Kind.PARTITION, Kind.LEADERSHIP, Kind.CONFIG)
 _CONTAINERS: Final = {
-    "/brokers/topics/": (Kind.TOPIC, Kind.PARTITION, Kind.LEADERSHIP, Kind.CONFIG),
-    "/admin/delete_topics/": (Kind.TOPIC, Kind.PARTITION, Kind.LEADERSHIP, Kind.CONFIG),
+    "/brokers/topics/": _OF_TOPIC,
+    "/admin/delete_topics/": _OF_TOPIC,
     "/config/topics/": (Kind.CONFIG,),
     "/config/brokers/": (Kind.CONFIG,),
     "/config/users/": (Kind.QUOTA, Kind.SCRAM),
@@ -117,34 +128,51 @@ _CONTAINERS: Final = {
     "/kafka-acl-extended/": (Kind.ACL,),
     "/delegation_token/tokens/": (Kind.TOKEN,),
     "/latest_producer_id_block": (Kind.PRODUCER_IDS,),
+    MIGRATION: tuple(Kind),  # a leftover: Kafka deletes everything
+}
+_ENTITY_TYPES: Final = {
+    "/config/users/": "user",
+    "/config/clients/": "client-id",
+    "/config/ips/": "ip",
 }
 
 
-class _Entity(NamedTuple):
-    kinds: Sequence[Kind]
-    name: str
-
-
-def _entity(path: str) -> _Entity | None:
+def _has(path: str, item: Item) -> bool:
+    """Return whether an item is in a znode, or belongs to the topic that it has."""
     for root, kinds in _CONTAINERS.items():
-        if path.startswith(root):
-            parts = path.removeprefix(root).split("/")
-            # An ACL's path has its type (and pattern) before the resource's name.
-            name = parts[-1] if Kind.ACL in kinds else parts[0]
-            return _Entity(kinds, name)
-    return None
+        if path.startswith(root) and item.kind in kinds:
+            return root == MIGRATION or _is_in(root, path.removeprefix(root).split("/"), item)
+    return False
 
 
-def _concerns(entity: _Entity, item: Item) -> bool:
-    if item.kind not in entity.kinds:
-        return False
-    if item.kind in (Kind.TOPIC, Kind.PARTITION, Kind.LEADERSHIP):
-        return item.name == entity.name or item.name.rpartition("-")[0] == entity.name
-    return not entity.name or entity.name in item.name
+def _is_in(root: str, parts: Sequence[str], item: Item) -> bool:
+    name = parts[0]
+    match item.kind:
+        case Kind.PARTITION | Kind.LEADERSHIP:
+            topic, _, index = item.name.rpartition("-")
+            return topic == name and parts[2:3] in ([], [index])
+        case Kind.CONFIG:
+            entity_type = "broker" if root == "/config/brokers/" else "topic"
+            return item.name.startswith(metadata.config(entity_type, name, "", "")[0].name)
+        case Kind.QUOTA:
+            pairs = [(_ENTITY_TYPES[root], name), *[("client-id", client) for client in parts[2:3]]]
+            entities = [(kind, metadata.entity_of(entity)) for kind, entity in pairs]
+            return item.name.startswith(metadata.quota(entities, "", 0.0)[0].name)
+        case Kind.SCRAM:
+            return item.name.rpartition(" ")[0] == (metadata.entity_of(name) or name)
+        case Kind.ACL:
+            # The path may end at the pattern or at the resource's type, if these are unknown.
+            pattern, names = ("literal", parts) if root == "/kafka-acl/" else (name, parts[1:])
+            resource = " ".join([*names[:1], *map(repr, names[1:2])])
+            return f" on {resource}" in item.name and item.name.endswith(f"({pattern.lower()})")
+        case Kind.PRODUCER_IDS:
+            return True
+        case _:
+            return item.name == name
 
 
 class ZnodeChange(NamedTuple):
-    """A znode that the controller removed or created. Its content is not shown."""
+    """A znode that the controller removed, created or rewrote. Its content is not shown."""
 
     path: str
     what: str
@@ -171,10 +199,10 @@ _NOT_METADATA: Final = (
 
 
 def changed_znodes(before: ZnodeTree, after: ZnodeTree) -> list[ZnodeChange]:
-    """Return the znodes that exist no longer or are new, without those that always change.
+    """Return the znodes that are gone, new, or have another version, without Kafka's own.
 
-    Changed contents are no changes here: the sync rewrites quotas with another order of keys. The
-    comparison of items finds what they mean.
+    Other changed contents are no changes here: the sync rewrites quotas with another order of keys.
+    The comparison of items finds what they mean.
     """
     changes = []
     for path in sorted(before.znodes.keys() | after.znodes.keys()):
@@ -189,4 +217,50 @@ def changed_znodes(before: ZnodeTree, after: ZnodeTree) -> list[ZnodeChange]:
             changes.append(ZnodeChange(path, "removed"))
         elif path not in before:
             changes.append(ZnodeChange(path, "created"))
+        elif _version(before.data(path)) != _version(after.data(path)):
+            changes.append(ZnodeChange(path, "rewritten in another version"))
     return changes
+
+
+def _version(data: bytes | None) -> object:
+    """Return the version of a znode's JSON; None if it has none."""
+    try:
+        content = orjson.loads(data or b"{}")
+    except orjson.JSONDecodeError:
+        return None
+    return content.get("version") if isinstance(content, dict) else None
+
+
+def seen_of(
+    finding: Finding,
+    comparisons: Sequence[Comparison],
+    changes: Iterable[ZnodeChange],
+    log: Iterable[str],
+) -> str:
+    """Return what a migration that completed did with a finding; empty if nothing is to be seen.
+
+    `log` has the lines of the controller that name lost or changed items.
+    """
+    where, rule = finding.place.where, finding.rule
+    parts: list[str] = []
+    for comparison in comparisons:
+        fates = Counter(
+            f"{difference.item.kind} {difference.fate}"
+            for difference in comparison.differences
+            if difference.why.startswith(f"{rule.id}: ") and _has(where, difference.item)
+        )
+        parts += [f"{count:,} × {fate}" for fate, count in fates.items()]
+        if parts:  # later comparisons say the same from another side
+            break
+    parts += [f"{change.what}: {change.path}" for change in changes if _is_about(change, where)]
+    if rule.log and any(rule.log in line for line in log):
+        parts.append("the log names it")
+    return ", ".join(parts)
+
+
+def _is_about(change: ZnodeChange, where: str) -> bool:
+    """Return whether a change is one of this znode, or creates one for the same name."""
+    if change.what != "created":
+        return change.path == where
+    name = where.rpartition("/")[2]
+    return unquote(change.path.rpartition("/")[2]) == unquote(name)

@@ -10,7 +10,7 @@ from bridgehead.cluster.errors import ClusterError
 from rehearse.phases import DriverState
 
 PHASES: Final = ("hybrid", "dual-write", "finalize")
-ACTIONS: Final = ("kill", "freeze")
+ACTIONS: Final = ("kill", "freeze", "cut")
 PARTICIPANTS: Final = ("broker", "controller", "zookeeper")
 _MOMENTS: Final = (*PHASES, *DriverState)
 
@@ -32,8 +32,10 @@ class FaultResult:
     """What a fault left, and how long it took until everything was as before."""
 
     fault: str
+    hit: str
+    """The driver's state at the fault. Short states may be over when it comes."""
     left: str
-    """The driver's state and the owner of /controller while the participant was gone."""
+    """The driver's state while the participant was gone, and who owned /controller."""
     returned_s: float
     """When the participant was back, in seconds since 1970."""
     recovered_s: float | None = None
@@ -53,7 +55,7 @@ def _parse(text: str) -> Fault:
         raise ClusterError(
             f"{text!r} is not a fault: it is PHASE:ACTION-PARTICIPANT, such as "
             "hybrid:kill-controller. PHASE is hybrid, dual-write, finalize or a state of the "
-            "driver, such as ZK_MIGRATION. ACTION is kill or freeze; PARTICIPANT is broker, "
+            "driver, such as ZK_MIGRATION. ACTION is kill, freeze or cut; PARTICIPANT is broker, "
             "controller or zookeeper."
         )
     return Fault(moment, action, participant)

@@ -190,9 +190,9 @@ def _users_and_clients(tree: ZnodeTree) -> Iterator[tuple[Item, str]]:
     for folder, kind in _QUOTA_ENTITIES.items():
         for entity in tree.children(f"/config/{folder}"):
             path = f"/config/{folder}/{entity}"
-            yield from _quotas_and_credentials(tree, path, [(kind, _entity(entity))])
+            yield from _quotas_and_credentials(tree, path, [(kind, entity_of(entity))])
             for client in tree.children(f"{path}/clients"):
-                pair = [(kind, _entity(entity)), ("client-id", _entity(client))]
+                pair = [(kind, entity_of(entity)), ("client-id", entity_of(client))]
                 yield from _quotas_and_credentials(tree, f"{path}/clients/{client}", pair)
 
 
@@ -287,5 +287,6 @@ def _numbers(ids: Iterable[int]) -> str:
     return ",".join(map(str, ids)) or "none"
 
 
-def _entity(name: str) -> str | None:
+def entity_of(name: str) -> str | None:
+    """Return the entity that a znode's name means; None for the default one."""
     return None if name == DEFAULT_ENTITY else unquote(name)

@@ -6,13 +6,17 @@ rehearsal again. Every process dies with this one.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+import psutil
 
 from bridgehead.cluster.data_directory import read_json, write_json
 from bridgehead.cluster.errors import ClusterError
@@ -23,6 +27,7 @@ from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, stop_stray_zookeeper
 from rehearse.kraft.jars import BROKER_HEAP_MIB, CONTROLLER_HEAP_MIB, find_jars, find_kafkas_java
 from rehearse.kraft.process import KafkaProcess
 from rehearse.kraft.storage import format_storage
+from rehearse.links import Link
 from rehearse.load import USER
 from rehearse.znodes import ZnodeTree
 
@@ -62,6 +67,16 @@ class Plan:
     """The port of each listener, by `ID/NAME`."""
     token_secret: str = dataclasses.field(repr=False)
     load_password: str = dataclasses.field(repr=False)
+
+
+def _links_of(plan: Plan) -> dict[str, Link]:
+    links = {}
+    for number in plan.controllers:
+        name = f"{plan.brokers[0].id} to {number}"
+        links[name] = Link(plan.ports[name], plan.ports[f"{number}/{_CONTROLLER_LISTENER}"])
+        name = f"{number} to ZooKeeper"
+        links[name] = Link(plan.ports[name], plan.zookeeper_port)
+    return links
 
 
 def _clear(folder: Path) -> None:
@@ -142,12 +157,26 @@ def cluster_id_of(tree: ZnodeTree) -> str:
 class Participants:
     """The processes of the rehearsal in one folder."""
 
-    def __init__(self, folder: Path, plan: Plan, *, node_command: Sequence[str] = ()) -> None:
-        """`node_command` replaces `python -m node`, in tests."""
+    def __init__(
+        self,
+        folder: Path,
+        plan: Plan,
+        *,
+        node_command: Sequence[str] = (),
+        with_links: bool = False,
+    ) -> None:
+        """`node_command` replaces `python -m node`, in tests.
+
+        `with_links`: the first broker reaches the controllers, and these ZooKeeper, through relays
+        that can be cut (`start_links`).
+        """
         self.folder = folder
         self.plan = plan
+        self._links = _links_of(plan) if with_links else {}
         self.serves_clients = not node_command
         """Whether the brokers answer clients; those of tests do not."""
+        self.rss_max_mib: dict[str, int] = {}
+        """The most memory that each process was seen to have."""
         java = find_kafkas_java()
         jars = find_jars(plan.kafka)
         self.zookeeper = EmbeddedZooKeeper(
@@ -193,6 +222,7 @@ class Participants:
         controllers: int,
         broker_ids: Sequence[int],
         node_command: Sequence[str] = (),
+        with_links: bool = False,
     ) -> Participants:
         """Plan a rehearsal of a cluster, and write its file; an earlier one there is deleted.
 
@@ -211,6 +241,8 @@ class Participants:
         ]
         names += [f"{broker.id}/metrics" for broker in brokers]
         names += [f"{number}/{_CONTROLLER_LISTENER}" for number in ids]
+        names += [f"{brokers[0].id} to {number}" for number in ids]
+        names += [f"{number} to ZooKeeper" for number in ids]
         plan = Plan(
             kafka=kafka,
             level=level,
@@ -225,7 +257,7 @@ class Participants:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)  # Kafka logs a credential that it cannot read.
         write_json(folder / FILE, dataclasses.asdict(plan))
-        return cls(folder, plan, node_command=node_command)
+        return cls(folder, plan, node_command=node_command, with_links=with_links)
 
     @classmethod
     def open(cls, folder: Path, *, node_command: Sequence[str] = ()) -> Participants:
@@ -264,13 +296,29 @@ class Participants:
             ),
         }
 
-    @property
-    def voters(self) -> str:
-        """`controller.quorum.voters`."""
-        return ",".join(
-            f"{number}@{LOOPBACK}:{self.plan.ports[f'{number}/{_CONTROLLER_LISTENER}']}"
-            for number in self.plan.controllers
-        )
+    async def start_links(self) -> None:
+        """Start the relays, if there are any."""
+        for link in self._links.values():
+            await link.start()
+
+    def links(self, participant: str, controller: int) -> list[Link]:
+        """Return what a cut of a participant holds back; `controller` is the active one's id."""
+        numbers, broker_id = self.plan.controllers, self.plan.brokers[0].id
+        cut = {
+            "broker": [f"{broker_id} to {number}" for number in numbers],
+            "controller": [f"{controller} to ZooKeeper"],
+            "zookeeper": [f"{number} to ZooKeeper" for number in numbers],
+        }
+        return [self._links[name] for name in cut[participant]]
+
+    def voters(self, of: int | None = None) -> str:
+        """Return `controller.quorum.voters` of a broker, or of the controllers."""
+        voters = []
+        for number in self.plan.controllers:
+            link, listener = f"{of} to {number}", f"{number}/{_CONTROLLER_LISTENER}"
+            port = self.plan.ports[link if link in self._links else listener]
+            voters.append(f"{number}@{LOOPBACK}:{port}")
+        return ",".join(voters)
 
     def start_controller(self, number: int, *, migrating: bool = True) -> None:
         """Start a controller; format its storage before its first start."""
@@ -300,7 +348,7 @@ class Participants:
         properties = {
             "process.roles": "controller",
             "node.id": str(number),
-            "controller.quorum.voters": self.voters,
+            "controller.quorum.voters": self.voters(),
             "controller.listener.names": _CONTROLLER_LISTENER,
             "listeners": f"{_CONTROLLER_LISTENER}://{LOOPBACK}:{port}",
             "listener.security.protocol.map": self._protocols(),
@@ -311,7 +359,10 @@ class Participants:
         }
         if migrating:
             properties["zookeeper.metadata.migration.enable"] = "true"
-            properties["zookeeper.connect"] = self.connect
+            link = self._links.get(f"{number} to ZooKeeper")
+            properties["zookeeper.connect"] = (
+                self.connect if link is None else f"{LOOPBACK}:{link.port}"
+            )
         return properties
 
     def broker_properties(self, broker_id: int) -> dict[str, str]:
@@ -320,7 +371,7 @@ class Participants:
         return {
             "process.roles": "broker",
             "node.id": str(broker_id),
-            "controller.quorum.voters": self.voters,
+            "controller.quorum.voters": self.voters(broker_id),
             "controller.listener.names": _CONTROLLER_LISTENER,
             **self._listeners(broker),
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -340,7 +391,7 @@ class Participants:
             "zookeeper.connect": self.connect,
             "zookeeper.session.timeout.ms": "6000",
             "zookeeper.metadata.migration.enable": "true",
-            "controller.quorum.voters": self.voters,
+            "controller.quorum.voters": self.voters(broker.id),
             "controller.listener.names": _CONTROLLER_LISTENER,
             "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
             "super.users": _SUPER_USERS,
@@ -374,6 +425,8 @@ class Participants:
 
     def stop(self) -> None:
         """Stop every process: brokers, controllers, ZooKeeper. May be called twice."""
+        for link in self._links.values():
+            link.mend()
         for broker in self.brokers.values():
             broker.kill()  # the last one would wait for other leaders, and it has no records
         for node in self.nodes.values():
@@ -384,6 +437,8 @@ class Participants:
             controller.request_stop()
         for controller in self.controllers.values():
             controller.stop()
+        for link in self._links.values():
+            link.stop()
         self.zookeeper.stop()
 
     def kill(self) -> None:
@@ -395,6 +450,17 @@ class Participants:
         self.zookeeper.kill()
 
     def measure(self) -> None:
-        """Note the resident memory of the JVMs."""
-        for process in (*self.brokers.values(), *self.controllers.values()):
-            process.measure()
+        """Note the resident memory of each process, and of this one."""
+        pids = {"this command": os.getpid(), "ZooKeeper": self.zookeeper.pid()}
+        kinds: Sequence[tuple[str, Mapping[int, KafkaProcess | NodeProcess]]] = (
+            ("controller", self.controllers),
+            ("our broker", self.nodes),
+            ("Kafka's broker", self.brokers),
+        )
+        for kind, processes in kinds:
+            pids |= {f"{kind} {number}": process.pid for number, process in processes.items()}
+        for name, pid in pids.items():
+            if pid is not None:
+                with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+                    rss_mib = psutil.Process(pid).memory_info().rss >> 20
+                    self.rss_max_mib[name] = max(rss_mib, self.rss_max_mib.get(name, 0))

@@ -35,6 +35,8 @@ _WAITING: Final = re.compile(
 _FAULT: Final = re.compile(r"Encountered zk migration fault: (.*)")
 _RETRY: Final = re.compile(r"Encountered ZooKeeper .* during event (\w+)\.")
 _FATAL: Final = re.compile(r"(?:Encountered fatal fault: )(.*)")
+# The fault handler repeats only that it aborts; the cause is in the lines after this one.
+_ABORT: Final = re.compile(r"Aborting the metadata migration from ZooKeeper to KRaft")
 _FINALIZING: Final = "Completing the ZK migration since this controller was configured"
 _LOST: Final = (
     re.compile(r"Could not find partition state in ZK for (?P<what>\S+)\. Initializing"),
@@ -165,8 +167,10 @@ class Progress:
             return f"{match[1]} records were generated in {match[2]} ms"
         if match := _WRITES.search(message):
             return self._count_writes(match[1], match[2])
+        if match := _ABORT.search(message):
+            return self._wait(match[0], fatal=True)
         if match := _FATAL.search(message):
-            return self._wait(match[1], fatal=True)
+            return "" if _ABORT.match(self.fatal) else self._wait(match[1], fatal=True)
         if match := _WAITING.search(message):
             return self._wait(match[1])
         if match := (_FAULT.search(message) or _RETRY.search(message)):

@@ -12,8 +12,8 @@ import functools
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -21,16 +21,18 @@ from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from cluster_model.znodes.operations import Create
-from rehearse.copying import CONTROLLER, delete_if_present, read_znode, write_znodes
+from rehearse.copying import CONTROLLER, MIGRATION, delete_if_present, read_znode, write_znodes
 from rehearse.faults import Fault, FaultResult
 from rehearse.findings import Outcome
 from rehearse.kraft.process import KafkaProcess
+from rehearse.links import Link
 from rehearse.metadata_log import Metadata, MetadataLog, MetadataLogError
 from rehearse.metadata_records import MigrationState
 from rehearse.participants import Participants
 from rehearse.phases import DriverState, Progress
 from rehearse.sources.ensemble import read_ensemble
 from rehearse.znodes import ZnodeTree
+from zookeeper_client.wire import ZnodeData
 
 _POLL_S: Final = 0.1
 _FAST_POLL_S: Final = 0.02  # the driver passes states within milliseconds
@@ -246,22 +248,29 @@ class Rehearsal:
             )
 
     async def inject(self, fault: Fault) -> FaultResult:
-        """Kill or freeze a participant, note what that leaves, and bring it back."""
+        """Kill, freeze or cut off a participant, note what that leaves, and bring it back."""
         self._say(f"fault: {fault}")
-        target = self._target(fault.participant)
-        if fault.action == "freeze":
-            target.freeze()
-        else:
-            target.kill()
+        begin, end = self._effect(fault)
+        begin()
+        self.pump()
+        hit = _name(self.active.state)
         await asyncio.sleep(_GONE_S)
         self.pump()
         left = await self._left(fault)
-        self._say(f"the fault leaves: {left}")
+        self._say(f"it hit {hit}, and left: {left}")
+        await end()
+        return FaultResult(str(fault), hit, left, time.time())
+
+    def _effect(self, fault: Fault) -> tuple[Callable[[], None], Callable[[], Awaitable[None]]]:
+        """Return what begins a fault, and what ends it."""
+        if fault.action == "cut":
+            active = next(n for n in self.progress if self.progress[n] is self.active)
+            links = self.participants.links(fault.participant, active)
+            return _each(links, Link.cut), _later(_each(links, Link.mend))
+        target = self._target(fault.participant)
         if fault.action == "freeze":
-            target.thaw()
-        else:
-            await target.start_again()
-        return FaultResult(str(fault), left, time.time())
+            return target.freeze, _later(target.thaw)
+        return target.kill, target.start_again
 
     def _target(self, participant: str) -> _Target:
         participants = self.participants
@@ -322,12 +331,17 @@ class Rehearsal:
         return _Target(node.kill, node.freeze, node.thaw, start_node)
 
     async def _left(self, fault: Fault) -> str:
-        state = f"driver {self.active.state or 'not started'}"
+        """Return where the driver is, who owns /controller, and whether /migration is there."""
+        state = _name(self.active.state)
         if fault.participant == "zookeeper":
             return state
-        znode = await read_znode(self.participants.connect, CONTROLLER)
-        owner = orjson.loads(znode.data or b"{}").get("brokerid") if znode is not None else "nobody"
-        return f"{state}, /controller of {owner}"
+        connect = self.participants.connect
+        controller = await read_znode(connect, CONTROLLER)
+        owner = "nobody" if controller is None else _content(controller).get("brokerid")
+        migration = await read_znode(connect, MIGRATION)
+        offset = -1 if migration is None else _content(migration).get("kraft_metadata_offset", -1)
+        kept = "has" if offset > 0 else "has not"
+        return f"{state}, /controller of {owner}, and KRaft {kept} the metadata"
 
     async def to_kraft_brokers(self) -> None:
         """Replace our nodes by Kafka's brokers in KRaft mode, one by one."""
@@ -407,6 +421,21 @@ async def _is_ready(node: NodeProcess) -> bool:
     return node.is_ready()
 
 
+def _each(links: Sequence[Link], act: Callable[[Link], None]) -> Callable[[], None]:
+    def act_on_all() -> None:
+        for link in links:
+            act(link)
+
+    return act_on_all
+
+
+def _later(act: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    async def act_later() -> None:
+        act()
+
+    return act_later
+
+
 def _signal(zookeeper: EmbeddedZooKeeper, number: signal.Signals) -> None:
     pid = zookeeper.pid()
     if pid is not None:
@@ -416,6 +445,15 @@ def _signal(zookeeper: EmbeddedZooKeeper, number: signal.Signals) -> None:
 def _held_by(participants: Participants) -> bytes:
     holder = next(iter(participants.nodes))
     return b'{"version":2,"brokerid":%d,"timestamp":"0","kraftControllerEpoch":-1}' % holder
+
+
+def _name(state: DriverState | None) -> str:
+    return state or "no state"
+
+
+def _content(znode: ZnodeData) -> dict[str, Any]:
+    content: dict[str, Any] = orjson.loads(znode.data or b"{}")
+    return content
 
 
 def _ids(processes: object) -> str:

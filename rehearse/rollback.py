@@ -128,6 +128,7 @@ class Rollback:
         finally:
             self.participants.stop()
         self.report.seconds = time.monotonic() - began_s
+        self.report.memory_mib = dict(self.participants.rss_max_mib)
         return self.report
 
     def _keep_phase(self, phase: str) -> None:

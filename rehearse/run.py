@@ -22,11 +22,19 @@ from cluster_model.session_state import ConnectionLostError
 from judge.terminal import complain
 from rehearse.checks import scan
 from rehearse.cluster import Cluster, ServerProperties
-from rehearse.compare import Comparison, changed_znodes, compare, explained_by, restarts, rewritten
+from rehearse.compare import (
+    Comparison,
+    changed_znodes,
+    compare,
+    explained_by,
+    restarts,
+    rewritten,
+    seen_of,
+)
 from rehearse.copying import MIGRATION, copy_tree
 from rehearse.faults import Fault, parse_faults
 from rehearse.findings import KAFKA_VERSIONS, Finding, Severity
-from rehearse.kraft.jars import check_memory, memory_needed_mib
+from rehearse.kraft.jars import check_memory, find_jars, find_kafkas_java, memory_needed_mib
 from rehearse.kraft.storage import feature_level
 from rehearse.load import PREFIX, AdminLoad, is_of_the_load, resurrected
 from rehearse.metadata import Item, Items, Kind, items_of_znodes
@@ -53,6 +61,7 @@ _LEFTOVER: Final = (
     "/migration in your cluster (zookeeper-shell: delete /migration). --drop-migration-znode "
     "rehearses without it; --keep-migration-znode shows the loss on the copy."
 )
+_MIGRATED: Final = "ZooKeeper before → KRaft"
 _BLOCKING: Final = (Severity.BLOCKS, Severity.LOSES)
 
 
@@ -84,6 +93,7 @@ class Run:
             controllers=options.controllers,
             broker_ids=options.brokers,
             node_command=shlex.split(options.node_command),
+            with_links=any(fault.action == "cut" for fault in self.faults),
         )
         plan = self.participants.plan
         self.rehearsal = Rehearsal(self.participants, self.tell, patience_s=options.patience)
@@ -97,7 +107,7 @@ class Run:
             [broker.id for broker in plan.brokers],
             list(plan.controllers),
             zxid_before=tree.zxid,
-            findings=[_row(finding, options.kafka) for finding in self.findings],
+            findings=[row_of(finding, options.kafka) for finding in self.findings],
         )
         self.before_tree = tree
         self.before: Items = {}
@@ -110,6 +120,8 @@ class Run:
     def _check(self, level: str) -> None:
         options = self.options
         feature_level(level)
+        find_kafkas_java()
+        find_jars(options.kafka)
         brokers = len(plan_brokers(self.tree, options.brokers))
         if options.until != "hybrid" and brokers > _BROKERS_MAX:
             raise ClusterError(
@@ -163,6 +175,7 @@ class Run:
         zookeeper = self.participants.zookeeper
         zookeeper.start()
         await asyncio.to_thread(zookeeper.wait_until_serving)
+        await self.participants.start_links()
         connect = self.participants.connect
         keep = not self.options.drop_migration_znode
         self.report.znodes = await copy_tree(self.tree, connect, with_migration=keep)
@@ -215,14 +228,13 @@ class Run:
             self.report.faults.append(await self.rehearsal.inject(fault))
 
     async def _compare(self, phase: Phase) -> None:
-        explain = explained_by(self.findings, [restarts])
+        findings = self._still_there()
+        explain = explained_by(findings, [restarts])
         name = phase.name
         if name == "hybrid":
             migrated = self.rehearsal.metadata(MigrationState.MIGRATION).items()
             without = _without_load(migrated)
-            phase.comparisons.append(
-                compare("ZooKeeper before → KRaft", self.before, without, explain)
-            )
+            phase.comparisons.append(compare(_MIGRATED, self.before, without, explain))
         self.load.pause()
         try:
             kraft, tree = await self._settled()
@@ -232,12 +244,7 @@ class Run:
                 title = f"ZooKeeper before → KRaft after {name}"
                 phase.comparisons.append(compare(title, self.before, after, explain))
             if name != "finalize":
-                back = explained_by(
-                    self.findings, [rewritten, lambda d: resurrected(d.item, written)]
-                )
-                phase.comparisons.append(
-                    compare("KRaft → written back to ZooKeeper", kraft, written, back)
-                )
+                phase.comparisons.append(written_back(findings, kraft, written))
                 self.report.lost += self.load.missing(written, f"ZooKeeper after {name}")
             self.report.lost += self.load.missing(kraft, f"KRaft's log after {name}")
             self._note_changes(tree)
@@ -245,6 +252,11 @@ class Run:
             self.load.resume()
         for comparison in phase.comparisons:
             self.say(_summary(comparison))
+
+    def _still_there(self) -> list[Finding]:
+        """Return the findings without those of a /migration that was not copied."""
+        is_dropped = self.options.drop_migration_znode
+        return [f for f in self.findings if not (is_dropped and f.place.where == MIGRATION)]
 
     async def _settled(self) -> tuple[Items, ZnodeTree]:
         """Return what KRaft and ZooKeeper have once both have the same, or change no more.
@@ -283,14 +295,9 @@ class Run:
         active = self.rehearsal.active
         report.writes, report.notices = dict(active.writes), list(active.notices)
         report.acknowledged = self.load.acknowledged
-        processes = {**self.participants.controllers, **self.participants.brokers}
-        report.memory_mib = {
-            f"{'controller' if number in self.participants.controllers else 'broker'} {number}": (
-                process.rss_max_mib
-            )
-            for number, process in processes.items()
-            if process.rss_max_mib
-        }
+        note_seen(report, self.findings)
+        self.participants.measure()
+        report.memory_mib = dict(self.participants.rss_max_mib)
         remedies = [
             finding.remedy
             for finding in self.findings
@@ -300,11 +307,32 @@ class Run:
         report.steps = next_steps(reached, remedies, self.files, report.level)
 
 
+def written_back(findings: Sequence[Finding], kraft: Items, written: Items) -> Comparison:
+    """Compare what KRaft has with what it wrote back to ZooKeeper."""
+    explain = explained_by(findings, [rewritten, lambda d: resurrected(d.item, written)])
+    return compare("KRaft → written back to ZooKeeper", kraft, written, explain)
+
+
+def note_seen(report: Report, findings: Sequence[Finding]) -> None:
+    """Note in the rows of a report's findings what the rehearsal saw of them."""
+    comparisons = [c for phase in report.phases for c in phase.comparisons]
+    log = [*report.notices, *(f"{kind}=" for kind in report.writes)]
+    for row, finding in zip(report.findings, findings, strict=True):
+        rule = finding.rule
+        if report.outcome == "completed":
+            row.seen = seen_of(finding, comparisons, report.changes, log)
+        elif report.outcome == row.outcome and any(
+            rule.log in line for line in (report.why, *report.notices)
+        ):
+            row.seen = f"the migration {report.outcome}"
+
+
 def _without_load(items: Items) -> dict[Item, str]:
     return {item: value for item, value in items.items() if not is_of_the_load(item, value)}
 
 
-def _row(finding: Finding, kafka: str) -> FindingRow:
+def row_of(finding: Finding, kafka: str) -> FindingRow:
+    """Return a finding as a report has it."""
     rule = finding.rule
     outcome = rule.outcome_in(kafka).value
     return FindingRow(rule.id, rule.what, finding.place.where, outcome, finding.remedy, rule.issue)

@@ -18,8 +18,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import orjson
-
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.exit_codes import ExitCode
 from cluster_model.session_state import ConnectionLostError
@@ -27,13 +25,16 @@ from cluster_model.znodes.operations import Create, Delete, Operation, SetData
 from judge.terminal import complain
 from rehearse.checks import scan
 from rehearse.cluster import Cluster
+from rehearse.compare import changed_znodes, compare, explained_by, restarts
 from rehearse.copying import copy_tree, write_znodes
-from rehearse.findings import KAFKA_VERSIONS, Outcome
+from rehearse.findings import KAFKA_VERSIONS, Finding, Outcome
 from rehearse.kraft.jars import find_jars, find_kafkas_java
 from rehearse.metadata import Items, items_of_znodes
 from rehearse.metadata_records import MigrationState
 from rehearse.participants import Participants
 from rehearse.rehearsal import BlockedError, Rehearsal
+from rehearse.report.document import FindingRow, Phase, Report
+from rehearse.run import note_seen, row_of, written_back
 from rehearse.seeds import SEEDS, Seed, healthy
 from rehearse.znodes import SourceError, ZnodeTree
 
@@ -44,20 +45,37 @@ _WORST_FIRST: Final = (Outcome.DELETED, Outcome.LOST, Outcome.CHANGED, Outcome.K
 
 
 class Played(NamedTuple):
-    """What a controller did with a seed."""
+    """What a controller did with a seed, and the report of it."""
 
     seed: Seed
     expected: Outcome
     observed: Outcome
-    is_named: bool
-    """Whether the scan names the seed's rule."""
-    why: str
+    report: Report
+    is_comparable: bool
+    """Whether a comparison has the seed's items. What Kafka cannot read is in none."""
     seconds: float
 
     @property
+    def row(self) -> FindingRow | None:
+        """What the report says of the seed's finding; None if the scan does not name it."""
+        rows = [row for row in self.report.findings if row.rule == self.seed.rule]
+        # One of several places may be all that differs.
+        return next((row for row in rows if row.seen), rows[0] if rows else None)
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether the report says what happened."""
+        if self.row is None or self.row.outcome != self.observed.value:
+            return False
+        if self.observed is Outcome.LOST and not self.is_comparable:
+            return True
+        return bool(self.row.seen) is (self.observed is not Outcome.KEPT)
+
+    @property
     def agrees(self) -> bool:
-        """Whether controller, rule and scan agree."""
-        return self.is_named and self.observed is self.expected
+        """Whether controller, rule, scan and report agree, and nothing else differs."""
+        is_explained = not self.report.unexplained
+        return self.is_reported and is_explained and self.observed is self.expected
 
 
 async def play(seed: Seed, kafka: str, folder: Path, node_command: Sequence[str] = ()) -> Played:
@@ -77,26 +95,47 @@ async def play(seed: Seed, kafka: str, folder: Path, node_command: Sequence[str]
         await rehearsal.start_cluster(hold_controller=True)
         await _plant(seed, await rehearsal.tree(), participants.connect)
         before = await rehearsal.tree()
-        named = {finding.rule.id for finding in scan(Cluster(before))}
+        findings = scan(Cluster(before))
+        rows = [row_of(finding, kafka) for finding in findings]
+        report = Report("", kafka, "3.9", "hybrid", (), (), findings=rows)
         rehearsal.start_controllers()
-        why = ""
+        items = items_of_znodes(before)
         try:
             await rehearsal.until_dual_write()
             await asyncio.sleep(_AFTER_S)
             migrated = rehearsal.metadata(MigrationState.MIGRATION).items()
-            observed = outcome_of(seed, before, migrated, await rehearsal.tree())
+            after, items = await rehearsal.tree(), {**migrated, **items}
+            observed = outcome_of(seed, before, migrated, after)
+            report.phases.append(_compared(findings, before, migrated, rehearsal, after))
+            report.changes = changed_znodes(before, after)
         except BlockedError as blocked:
-            observed, why = blocked.outcome, blocked.why
+            observed = blocked.outcome
+            report.outcome, report.why = blocked.outcome.value, blocked.why
     finally:
         participants.kill()
-    return Played(
-        seed,
-        seed.outcome_in(kafka),
-        observed,
-        seed.rule in named,
-        why,
-        time.monotonic() - began_s,
-    )
+    active = rehearsal.active
+    report.writes, report.notices = active.writes, active.notices
+    note_seen(report, findings)
+    is_comparable = any(str(item) in seed.items for item in items)
+    seconds = time.monotonic() - began_s
+    return Played(seed, seed.outcome_in(kafka), observed, report, is_comparable, seconds)
+
+
+def _compared(
+    findings: Sequence[Finding],
+    before: ZnodeTree,
+    migrated: Items,
+    rehearsal: Rehearsal,
+    after: ZnodeTree,
+) -> Phase:
+    """Return the phase of a report that has what a rehearsal compares."""
+    written, kraft = items_of_znodes(after), rehearsal.metadata().items()
+    explain = explained_by(findings, [restarts])
+    comparisons = [
+        compare("", items_of_znodes(before), migrated, explain),
+        written_back(findings, kraft, written),
+    ]
+    return Phase("hybrid", 0.0, comparisons=comparisons)
 
 
 async def _plant(seed: Seed, tree: ZnodeTree, connect: str) -> None:
@@ -125,7 +164,8 @@ def _of_items(
     was, written = items_of_znodes(before), items_of_znodes(after)
     created = any(path not in before and path.startswith("/config/users/") for path in after.znodes)
     renamed = {item.kind for item in migrated.keys() - was.keys()}
-    created = created or _is_rewritten(seed, before, after)
+    changes = changed_znodes(before, after)
+    created = created or any("rewritten" in c.what and c.path in seed.put for c in changes)
     for item in was.keys() | migrated.keys():
         if str(item) not in seed.items:
             continue
@@ -139,22 +179,6 @@ def _of_items(
     unreadable = set(seed.items) - set(map(str, was.keys() | migrated.keys()))
     if unreadable:
         yield from _of_znodes(seed, after)
-
-
-def _is_rewritten(seed: Seed, before: ZnodeTree, after: ZnodeTree) -> bool:
-    """Return whether the controller wrote one of a seed's znodes with another version of JSON."""
-    return any(
-        path in after and _version(before.data(path)) != _version(after.data(path))
-        for path in seed.put
-    )
-
-
-def _version(data: bytes | None) -> object:
-    try:
-        content = orjson.loads(data or b"{}")
-    except orjson.JSONDecodeError:
-        return None
-    return content.get("version") if isinstance(content, dict) else None
 
 
 def _of_znodes(seed: Seed, after: ZnodeTree) -> Iterator[Outcome]:
@@ -218,9 +242,13 @@ def _lines(played: Played) -> Iterator[str]:
     mark = "ok  " if played.agrees else "FAIL"
     yield f"{mark} {played.seed.name:<28}{played.observed.value:<16}{played.seconds:6.1f} s"
     if not played.agrees:
-        yield f"     expected: {played.expected.value}; the scan names it: {played.is_named}"
-        if played.why:
-            yield f"     {played.why}"
+        row, unexplained = played.row, played.report.unexplained
+        yield (
+            f"     expected: {played.expected.value}; the scan names it: {row is not None}; "
+            f"the report says: {row and row.seen!r}; {unexplained} unexplained"
+        )
+        if played.report.why:
+            yield f"     {played.report.why}"
 
 
 if __name__ == "__main__":

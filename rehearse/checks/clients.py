@@ -201,7 +201,7 @@ RULES: Final = (
         outcome=Outcome.STUCK,
         effect="The controller takes /controller, cannot write the quota back, and tries for ever. "
         "The brokers are never told. The log has no reason.",
-        log="Encountered ZooKeeper error during event SyncKRaftMetadataEvent. Will retry.",
+        log="Encountered ZooKeeper error during event SyncKRaftMetadataEvent.",
         remedy="Delete the key from {where}.",
         find=_unknown_keys,
         evidence=Evidence.LIVE,

@@ -47,7 +47,7 @@ def _shared_ids(cluster: Cluster) -> Iterator[Place]:
     for topic_id, sharing in names.items():
         if len(sharing) > 1:
             detail = f"{some(sharing)} have the id {topic_id}"
-            yield Place(f"/brokers/topics/{sharing[0]}", detail)
+            yield from (Place(f"/brokers/topics/{name}", detail) for name in sharing)
 
 
 def _absent_replicas(cluster: Cluster) -> Iterator[Place]:

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 from bridgehead.cluster.child_process import die_with_parent, send_signal, start_child, stop_child
 from bridgehead.cluster.data_directory import write_private
 from bridgehead.cluster.properties import format_properties
@@ -51,7 +49,6 @@ class KafkaProcess:
         # What an earlier process logged is past.
         self._log_at = self.log.stat().st_size if self.log.is_file() else 0
         self._rest = b""
-        self.rss_max_mib = 0
         self._is_wanted = False
 
     @property
@@ -130,15 +127,6 @@ class KafkaProcess:
                 if causes:
                     return without_secrets(causes[-1].strip())
         return ""
-
-    def measure(self) -> None:
-        """Note the process's resident memory."""
-        if self.pid is not None:
-            try:
-                rss_mib = psutil.Process(self.pid).memory_info().rss >> 20
-            except psutil.Error:
-                return
-            self.rss_max_mib = max(self.rss_max_mib, rss_mib)
 
     def stop(self) -> None:
         """Stop the process (SIGTERM, later SIGKILL); return when it has exited."""

@@ -18,6 +18,7 @@ from rehearse.phases import Transition
 
 SCHEMA_VERSION: Final = 1
 FILE: Final = "report.json"
+_OWN_TRANSACTIONS: Final = 2
 PAGE: Final = "report.html"
 
 
@@ -52,6 +53,8 @@ class FindingRow:
     outcome: str
     remedy: str
     issue: str
+    seen: str = ""
+    """What the rehearsal saw of it; empty if it saw nothing."""
 
 
 @dataclass(slots=True)
@@ -91,6 +94,17 @@ class Report:
     """The next steps for the real cluster."""
     memory_mib: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+
+    @property
+    def others_wrote(self) -> int | None:
+        """How many transactions of others the source had meanwhile; None if that is unknown.
+
+        The end of the first reading session and the begin of the second one are the own two.
+        """
+        if self.zxid_before is None or self.zxid_after is None:
+            return None
+        difference = self.zxid_after - self.zxid_before - _OWN_TRANSACTIONS
+        return difference if difference >= 0 and not difference >> 32 else None
 
     @property
     def unexplained(self) -> int:

@@ -91,7 +91,11 @@ def _verdict(report: Report) -> Iterator[str]:
     ]
     if report.zxid_before is not None and report.zxid_after is not None:
         zxids = f"0x{report.zxid_before:x} before, 0x{report.zxid_after:x} after"
-        rows.append(("source's zxid", f"{zxids}; {report.source_changes} znodes changed by others"))
+        others = report.others_wrote
+        count = "an unknown number" if others is None else f"{others:,}"
+        rows.append(
+            ("source's zxid", f"{zxids}: 2 transactions of this command, {count} of others")
+        )
     yield _table((), [[name, value] for name, value in rows if value])
 
 
@@ -146,9 +150,9 @@ def _load(report: Report) -> Iterator[str]:
     if report.faults:
         yield "<h2>Faults</h2>"
         yield _table(
-            ("fault", "it leaves", "complete after"),
+            ("fault", "it hit", "it left", "complete after"),
             [
-                [f.fault, f.left, "–" if f.recovered_s is None else f"{f.recovered_s:.1f} s"]
+                [f.fault, f.hit, f.left, "–" if f.recovered_s is None else f"{f.recovered_s:.1f} s"]
                 for f in report.faults
             ],
         )
@@ -189,9 +193,9 @@ def _findings(report: Report) -> Iterator[str]:
     if report.findings:
         yield "<h2>Findings of the scan</h2>"
         yield _table(
-            ("finding", "where", f"Kafka {report.kafka}", "remedy"),
+            ("finding", "where", f"Kafka {report.kafka}", "this rehearsal", "remedy"),
             [
-                [f"{f.rule}: {f.what}", f.where, f.outcome, f.remedy]
+                [f"{f.rule}: {f.what}", f.where, f.outcome, f.seen or "nothing differs", f.remedy]
                 for f in report.findings[:_ROWS_MAX]
             ],
         )

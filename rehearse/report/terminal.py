@@ -44,7 +44,9 @@ def lines_of(report: Report, folder: Path) -> Iterator[str]:
         recovered = (
             "" if fault.recovered_s is None else f"; complete {fault.recovered_s:.1f} s later"
         )
-        yield from _wrapped(f"Fault {fault.fault}: {fault.left}{recovered}.", 0)
+        yield from _wrapped(
+            f"Fault {fault.fault} hit {fault.hit}, and left: {fault.left}{recovered}.", 0
+        )
     if report.changes:
         yield f"Znodes that the controller created or removed: {len(report.changes)}"
         for change in report.changes[:_SHOWN_MAX]:
@@ -72,7 +74,8 @@ def _head(report: Report) -> Iterator[str]:
         verdict += " Not everything is right."
     yield from _wrapped(verdict, 0)
     for finding in report.findings[:_SHOWN_MAX]:
-        yield from _wrapped(f"The scan found {finding.rule} at {finding.where}.", 2)
+        seen = f"; now: {finding.seen}" if finding.seen else ""
+        yield from _wrapped(f"The scan found {finding.rule} at {finding.where}{seen}.", 2)
     yield (
         f"Kafka {report.kafka}, level {report.level}, {len(report.brokers)} brokers, "
         f"{report.znodes:,} znodes, {report.seconds:.0f} s."
@@ -84,8 +87,8 @@ def _head(report: Report) -> Iterator[str]:
             0,
         )
     if report.memory_mib:
-        largest = max(report.memory_mib, key=lambda name: report.memory_mib[name])
-        yield f"Largest process: {largest}, {report.memory_mib[largest]} MiB."
+        sizes = ", ".join(f"{name} {mib:,}" for name, mib in report.memory_mib.items())
+        yield from _wrapped(f"Most memory in MiB: {sizes}.", 0)
     yield ""
 
 
@@ -132,10 +135,12 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
 
 def _source(report: Report) -> Iterator[str]:
     if report.zxid_before is not None and report.zxid_after is not None:
+        others = report.others_wrote
+        count = "an unknown number" if others is None else f"{others:,}"
         yield from _wrapped(
             f"The source was only read: zxid 0x{report.zxid_before:x} before, "
-            f"0x{report.zxid_after:x} after (its sessions count), {report.source_changes} znodes "
-            "changed by others.",
+            f"0x{report.zxid_after:x} after. Two transactions are this command's sessions; "
+            f"{count} are of others, who changed {report.source_changes:,} znodes.",
             0,
         )
 

@@ -21,15 +21,27 @@ from cluster_model.znodes.operations import Create
 from rehearse.copying import copy_tree, session_to
 from rehearse.znodes import Znode, ZnodeTree
 
-_TYPES = ("Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User")
+# Every operation that Kafka 3.9 knows for a resource type.
 _OPERATIONS = {
-    "Topic": ("Read", "Write", "Create", "Delete", "Alter", "Describe", "DescribeConfigs", "All"),
-    "Group": ("Read", "Delete", "Describe"),
-    "Cluster": ("Create", "ClusterAction", "IdempotentWrite", "AlterConfigs"),
-    "TransactionalId": ("Write", "Describe"),
-    "DelegationToken": ("Describe",),
-    "User": ("CreateTokens", "DescribeTokens"),
+    "Topic": (
+        *("Read", "Write", "Create", "Delete", "Alter", "Describe"),
+        *("DescribeConfigs", "AlterConfigs", "All"),
+    ),
+    "Group": ("Read", "Delete", "Describe", "All"),
+    "Cluster": (
+        *("Create", "ClusterAction", "DescribeConfigs", "AlterConfigs"),
+        *("IdempotentWrite", "Alter", "Describe", "All"),
+    ),
+    "TransactionalId": ("Write", "Describe", "All"),
+    "DelegationToken": ("Describe", "All"),
+    "User": ("CreateTokens", "DescribeTokens", "All"),
 }
+_KINDS = [
+    (kind, root)
+    for kind in _OPERATIONS
+    for root in ("/kafka-acl", "/kafka-acl-extended/prefixed")
+    if kind != "Cluster" or root == "/kafka-acl"  # there is only one cluster
+]
 
 
 @contextlib.contextmanager
@@ -113,8 +125,8 @@ def _topics(topics: int, partitions: int) -> Iterator[tuple[str, Any]]:
 
 
 def _security(topics: int) -> Iterator[tuple[str, Any]]:
-    for number in range(max(12, topics // 10)):
-        kind = _TYPES[number % len(_TYPES)]
+    for number in range(max(2 * len(_KINDS), topics // 10)):
+        kind, root = _KINDS[number % len(_KINDS)]
         name = "kafka-cluster" if kind == "Cluster" else f"acl-{number}"
         entries = [
             {
@@ -125,8 +137,6 @@ def _security(topics: int) -> Iterator[tuple[str, Any]]:
             }
             for operation in _OPERATIONS[kind]
         ]
-        prefixed = number % 4 == 1 and kind != "Cluster"
-        root = "/kafka-acl-extended/prefixed" if prefixed else "/kafka-acl"
         yield f"{root}/{kind}/{name}", {"version": 1, "acls": entries}
     yield (
         "/kafka-acl/Topic/*",
@@ -157,13 +167,17 @@ def _security(topics: int) -> Iterator[tuple[str, Any]]:
 
 
 def _quotas(topics: int) -> Iterator[tuple[str, Any]]:
-    rates = {"producer_byte_rate": "1048576", "request_percentage": "12.5"}
+    """Yield quotas of every entity: a user, a client, both or an ip, each by name or default."""
+    rates = _config({"producer_byte_rate": "1048576", "request_percentage": "12.5"})
     for number in range(max(3, topics // 10)):
-        yield (
-            f"/config/users/user-{number}%40x",
-            {"version": 1, "config": {**rates, **_scram(number)}},
-        )
-        yield f"/config/users/user-{number}%40x/clients/app%2F{number}", _config(rates)
+        user = f"/config/users/user-{number}%40x"
+        yield user, _config({**rates["config"], **_scram(number)})
+        yield f"{user}/clients/app%2F{number}", rates
+        yield f"{user}/clients/<default>", _config({"consumer_byte_rate": f"{number + 1024}"})
+        yield f"/config/clients/app%2F{number}", _config({"request_percentage": f"{number + 0.25}"})
+        ip = f"/config/ips/10.7.{number // 250}.{number % 250}"
+        yield ip, _config({"connection_creation_rate": f"{number + 1}"})
+    yield "/config/users/<default>", _config({"consumer_byte_rate": "7340032"})
     yield "/config/users/<default>/clients/<default>", _config({"consumer_byte_rate": "99"})
     yield "/config/users/<default>/clients/one", _config({"controller_mutation_rate": "7.25"})
     yield "/config/clients/<default>", _config({"request_percentage": "150"})
@@ -176,9 +190,16 @@ def _config(configs: dict[str, str]) -> dict[str, Any]:
 
 
 def _scram(number: int) -> dict[str, str]:
+    return {
+        name: _credential(number, size, 4096 + number)
+        for name, size in (("SCRAM-SHA-256", 32), ("SCRAM-SHA-512", 64))
+    }
+
+
+def _credential(number: int, size: int, iterations: int) -> str:
     parts = {}
-    for name, size in (("salt", 16), ("stored_key", 32), ("server_key", 32)):
-        digest = hashlib.sha256(f"{name} {number}".encode()).digest()[:size]
+    for name, length in (("salt", 16), ("stored_key", size), ("server_key", size)):
+        digest = hashlib.sha512(f"{name} {number} {size}".encode()).digest()[:length]
         parts[name] = base64.b64encode(digest).decode()
     text = ",".join(f"{name}={value}" for name, value in parts.items())
-    return {"SCRAM-SHA-256": f"{text},iterations={4096 + number}"}
+    return f"{text},iterations={iterations}"

@@ -21,15 +21,21 @@ import pytest
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
+from judge.transaction_log import Transaction, read_transactions
 from rehearse.findings import Outcome
 from rehearse.kraft.jars import find_jars, find_kafkas_java
+from rehearse.phases import DriverState
+from rehearse.run import UNTIL
 from rehearse.seeded import play
 from rehearse.seeds import SEEDS, healthy
+from rehearse.sources.dump import read_key, write_dump
 from tests.integration.processes import wait_until
 from tests.integration.rehearsal_sources import large, source_of
 
 pytestmark = [pytest.mark.kafka]
 KAFKA = "3.9.1"
+# The driver's states that can be hit, and the phases after the last of them.
+MOMENTS = (*[state.value for state in DriverState][2:], "dual-write", "finalize")
 # Starts faster than a node, and serves no client.
 STANDIN = shlex.join([sys.executable, "-P", "tests/integration/migrating_standin.py"])
 
@@ -45,8 +51,13 @@ def kafka() -> None:
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with source_of(large(7, 3, healthy()), tmp_path_factory.mktemp("source")) as connect:
+def source_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("source")
+
+
+@pytest.fixture(scope="module")
+def source(source_folder: Path) -> Iterator[str]:
+    with source_of(large(7, 3, healthy()), source_folder) as connect:
         yield connect
 
 
@@ -67,11 +78,16 @@ def _report(folder: Path) -> dict[str, Any]:
     return document
 
 
-def test_hybrid_and_back_keep_everything(source: str, tmp_path: Path) -> None:
+@pytest.mark.long
+def test_hybrid_and_back_keep_everything(source: str, source_folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
+    before = [transaction.zxid for transaction in read_transactions(source_folder)]
     code, text = _rehearse("run", f"--zookeeper={source}", f"--out={out}", "--load")
     assert code == 0, text
     report = _report(out)
+    assert _without_sessions(source_folder, before[-1]) == []
+    # The zxid moves by the end of the first reading session and the begin of the second one.
+    assert report["zxid_after"] == report["zxid_before"] + 2
     phase = report["phases"][0]
     assert [t["state"] for t in phase["transitions"]][-1] == "DUAL_WRITE"
     assert phase["load"]["acknowledged"] > 0
@@ -87,7 +103,14 @@ def test_hybrid_and_back_keep_everything(source: str, tmp_path: Path) -> None:
     assert names == ["rollback from hybrid", "second attempt"]
 
 
+def _without_sessions(folder: Path, zxid: int) -> list[Transaction]:
+    """Return a server's later transactions that are not the begin or the end of a session."""
+    kinds = ("create_session", "close_session")
+    return [t for t in read_transactions(folder) if t.zxid > zxid and t.kind not in kinds]
+
+
 @pytest.mark.long
+@pytest.mark.soak
 def test_until_the_end_with_real_brokers(source: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = (f"--zookeeper={source}", f"--out={out}", "--load", "--until=finalize")
@@ -128,9 +151,8 @@ def test_leftover_migration_is_rejected_before_anything_starts(tmp_path: Path) -
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_rehearsal_leaves_no_process_and_can_start_again(
     number: signal.Signals, source: str, tmp_path: Path
 ) -> None:
@@ -147,6 +169,87 @@ def test_interrupted_rehearsal_leaves_no_process_and_can_start_again(
     with source_of(healthy(), tmp_path / "other") as connect:
         again = [f"--zookeeper={connect}", *arguments[1:], "--hold-controller"]
         code, text = _rehearse("run", *again)
+    assert code == 0, text
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the options of a dump that keeps the controller busy for a second in each step."""
+    folder = tmp_path_factory.mktemp("dump")
+    key = read_key(folder / "key", create=True)
+    write_dump(large(300, 3, healthy()), folder / "znodes.jsonl", key)
+    return [f"--dump={folder / 'znodes.jsonl'}", f"--key={folder / 'key'}"]
+
+
+def _arguments(dump: list[str], moment: str, out: Path) -> list[str]:
+    return [*dump, f"--out={out}", f"--until={moment if moment in UNTIL else 'hybrid'}"]
+
+
+@pytest.mark.long
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("participant", "moments"),
+    [
+        # Without it the driver does not go on, so it can be killed in each state of one run.
+        ("controller", MOMENTS),
+        ("zookeeper", MOMENTS),
+        ("broker", ("WAIT_FOR_BROKERS", "dual-write", "finalize")),
+        ("broker", ("ZK_MIGRATION",)),
+        ("broker", ("KRAFT_CONTROLLER_TO_BROKER_COMM",)),
+    ],
+)
+def test_migration_completes_although_a_participant_is_killed(
+    participant: str, moments: tuple[str, ...], dump: list[str], tmp_path: Path
+) -> None:
+    """The participant starts again after three seconds. No acknowledged write may be missing."""
+    out = tmp_path / "out"
+    faults = [f"--fault={moment}:kill-{participant}" for moment in moments]
+    arguments = (*_arguments(dump, moments[-1], out), *faults, "--load")
+    code, text = _rehearse("run", *arguments, timeout_s=590)
+    assert code == 0, text
+    report = _report(out)
+    assert [result["fault"] for result in report["faults"]] == [f[8:] for f in faults]
+    assert all(result["recovered_s"] > 0 for result in report["faults"])
+    hit = {result["hit"] for result in report["faults"]}
+    assert hit <= set(DriverState)
+    assert len(hit) >= len(moments) // 2  # a fast driver leaves a short state before the fault
+    assert report["acknowledged"] > 0
+
+
+@pytest.mark.long
+@pytest.mark.soak
+def test_migration_completes_although_connections_are_cut(dump: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    faults = [
+        "WAIT_FOR_BROKERS:cut-broker",
+        "ZK_MIGRATION:cut-controller",
+        "SYNC_KRAFT_TO_ZK:cut-zookeeper",
+    ]
+    options = [f"--fault={fault}" for fault in faults]
+    code, text = _rehearse("run", *_arguments(dump, "hybrid", out), *options, "--load")
+    assert code == 0, text
+    results = _report(out)["faults"]
+    assert [result["fault"] for result in results] == faults
+    # Without ZooKeeper the controller stays where it is.
+    assert results[1]["left"].startswith("ZK_MIGRATION")
+
+
+@pytest.mark.long
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "moment", ["WAIT_FOR_BROKERS", "ZK_MIGRATION", "DUAL_WRITE", "dual-write", "finalize"]
+)
+def test_killed_rehearsal_leaves_no_process_and_can_start_again(
+    moment: str, dump: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    command = module_command("rehearse.run", *_arguments(dump, moment, out))
+    with subprocess.Popen(command, env=module_environment(), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert next(line for line in process.stdout if moment.encode() in line)
+        process.kill()
+    wait_until(lambda: _processes_in(out), lambda pids: not pids, timeout_s=30)
+    code, text = _rehearse("run", *_arguments(dump, moment, out), timeout_s=590)
     assert code == 0, text
 
 

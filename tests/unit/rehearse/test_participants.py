@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from bridgehead.cluster.data_directory import read_json
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.cluster.ports import Ports
+from rehearse.links import Link
 from rehearse.participants import BrokerPlan, Participants, cluster_id_of, plan_brokers
 from rehearse.rollback import _epoch, _state_epochs
 from rehearse.seeds import healthy
@@ -58,7 +61,7 @@ def test_source_without_a_cluster_is_named() -> None:
 
 def test_controllers_get_ids_that_no_broker_has(participants: Participants) -> None:
     assert participants.plan.controllers == (3001, 3002, 3003)
-    assert participants.voters.startswith("3001@127.0.0.1:")
+    assert participants.voters().startswith("3001@127.0.0.1:")
 
 
 def test_only_migrating_controllers_know_zookeeper(participants: Participants) -> None:
@@ -111,3 +114,50 @@ def test_epochs_of_states_are_compared_with_the_controllers() -> None:
     assert (max(_state_epochs(tree)), _epoch(tree)) == (41, 40)
     with pytest.raises(ClusterError, match="no broker can become controller"):
         _epoch(_tree(**{"/controller_epoch": Znode(b"x")}))
+
+
+def test_relays_are_between_the_first_broker_the_controllers_and_zookeeper(
+    participants: Participants,
+) -> None:
+    """Only they can be cut; a second start of the rehearsal has none."""
+    plan = participants.plan
+    cut = Participants(participants.folder, plan, with_links=True)
+    for number in plan.controllers:
+        for participant in ("controller", "zookeeper"):
+            assert cut.links(participant, number)
+        port = plan.ports[f"{number} to ZooKeeper"]
+        properties = cut.controller_properties(number, migrating=True)
+        assert properties["zookeeper.connect"] == f"127.0.0.1:{port}"
+        direct = participants.controller_properties(number, migrating=True)
+        assert direct["zookeeper.connect"] == participants.connect
+        voter = f"{number}@127.0.0.1:{plan.ports[f'7 to {number}']}"
+        voters = [cut.broker_properties(n)["controller.quorum.voters"] for n in (7, 3000)]
+        assert [voter in text for text in voters] == [True, False]
+        assert voter not in direct["controller.quorum.voters"]
+    assert len(cut.links("broker", 0)) == len(plan.controllers)
+    assert len(cut.links("controller", plan.controllers[0])) == 1
+
+
+async def test_link_holds_bytes_back_while_it_is_cut() -> None:
+    async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(100):
+            writer.write(data.upper())
+        writer.close()
+
+    with Ports() as ports:
+        server = await asyncio.start_server(shout, "127.0.0.1", port := ports.choose())
+        link = Link(ports.choose(), port)
+        await link.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", link.port)
+        writer.write(b"one")
+        assert await reader.read(100) == b"ONE"
+        link.cut()
+        writer.write(b"two")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(reader.read(100), 0.3)
+        link.mend()
+        assert await reader.read(100) == b"TWO"
+        writer.write_eof()
+        assert await reader.read(100) == b""  # the other end has closed, so this one is, too
+        link.stop()
+        server.close()

@@ -66,6 +66,23 @@ def test_fatal_fault_is_not_a_wait() -> None:
     assert progress.fatal == "Aborting the ZK migration: java.lang.IndexOutOfBoundsException: 0"
 
 
+def test_reason_of_an_abortion_is_what_ended_it() -> None:
+    """Kafka logs the exception first, and then only that it aborts."""
+    progress, _ = _progress(
+        _line(
+            "[D] Aborting the metadata migration from ZooKeeper to KRaft. 7 records were", "ERROR"
+        ),
+        "java.lang.RuntimeException: Error in topic consumer. Topic was audit.",
+        "Caused by: java.lang.IndexOutOfBoundsException: 0",
+        _line("Encountered fatal fault: Aborting the ZK migration", "ERROR"),
+    )
+    assert progress.fatal == (
+        "Aborting the metadata migration from ZooKeeper to KRaft: java.lang.RuntimeException: "
+        "Error in topic consumer. Topic was audit.: Caused by: "
+        "java.lang.IndexOutOfBoundsException: 0"
+    )
+
+
 def test_waiting_ends_with_the_next_state() -> None:
     waits = _line("[D] Still waiting for ZK brokers [9] found in metadata to register with KRaft.")
     progress, sentences = _progress(waits)

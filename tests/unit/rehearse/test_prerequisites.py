@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
 from bridgehead.cluster.errors import ClusterError
+from bridgehead.exit_codes import ExitCode
+from rehearse import run
 from rehearse.kraft.jars import check_memory, find_jars, find_kafkas_java, memory_needed_mib
 from rehearse.kraft.storage import feature_level
+from rehearse.seeds import healthy
+from rehearse.sources.dump import write_dump
 
 
 def test_missing_jars_name_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +65,68 @@ def test_memory_is_checked_before_anything_starts(monkeypatch: pytest.MonkeyPatc
     few = memory_needed_mib(nodes=3, controllers=1, brokers=0, zookeeper_mib=512)
     many = memory_needed_mib(nodes=3, controllers=3, brokers=3, zookeeper_mib=512)
     assert few < many
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Return a call of `rehearse run` with a dump, for which nothing has to run."""
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # of this process
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    write_dump(healthy(), tmp_path / "znodes.jsonl")
+    arguments = [f"--dump={tmp_path / 'znodes.jsonl'}", f"--out={tmp_path / 'out'}"]
+    return lambda: run.main([*arguments, "--kafka=3.9.2"])
+
+
+def _one_sentence(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what the command complains about: one sentence with what to do."""
+    (complaint,) = capsys.readouterr().err.splitlines()
+    assert complaint.endswith(".")
+    return complaint
+
+
+def test_run_without_java_says_what_to_install(
+    command: Callable[[], int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("bridgehead.cluster.java._bundled_java", lambda: None)
+    assert command() == ExitCode.CANNOT_RUN
+    assert "Install one, for example openjdk-17-jre-headless" in _one_sentence(capsys)
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_without_jars_says_how_to_get_them(
+    command: Callable[[], int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr("rehearse.run.find_kafkas_java", lambda: Path("java"))
+    monkeypatch.setenv("BRIDGEHEAD_KAFKA_JARS", str(tmp_path))
+    assert command() == ExitCode.CANNOT_RUN
+    assert "run `make kafka-jars KAFKA=3.9.2`" in _one_sentence(capsys)
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_without_memory_says_what_to_leave_out(
+    command: Callable[[], int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    class _Memory:
+        available = 700 << 20
+
+    monkeypatch.setattr("rehearse.run.find_kafkas_java", lambda: Path("java"))
+    monkeypatch.setattr("rehearse.run.find_jars", lambda _: tmp_path)
+    monkeypatch.setattr(psutil, "virtual_memory", _Memory)
+    assert command() == ExitCode.CANNOT_RUN
+    complaint = _one_sentence(capsys)
+    assert "and 700 MiB are free: stop other programs, or use --until hybrid" in complaint
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

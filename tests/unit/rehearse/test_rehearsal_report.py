@@ -46,7 +46,7 @@ def _report() -> Report:
         [3000],
         phases=[phase],
         faults=[
-            FaultResult("hybrid:kill-broker", "driver DUAL_WRITE, /controller of 3000", 9.0, 2.5)
+            FaultResult("hybrid:kill-broker", "ZK_MIGRATION", "DUAL_WRITE, /controller of 7", 9, 2)
         ],
         memory_mib={"controller 3000": 195},
     )
@@ -58,9 +58,26 @@ def test_terminal_has_80_columns_and_every_part() -> None:
     text = "\n".join(lines)
     for part in (
         *("ZK_MIGRATION", "3.50 s", "No controller for 4.25 s", "1 lost", "1 equal", "77 writes"),
-        *("3 STALE_CONTROLLER_EPOCH", "UNEXPLAINED", "hybrid:kill-broker", "195 MiB"),
+        *("3 STALE_CONTROLLER_EPOCH", "UNEXPLAINED", "hybrid:kill-broker", "controller 3000 195"),
     ):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("after", "others", "text"),
+    [
+        (0x5_0000_0009, 0, "; 0 are of others"),
+        (0x5_0000_000E, 5, "; 5 are of others"),
+        (0x6_0000_0009, None, "; an unknown number are of others"),  # ZooKeeper has another leader
+    ],
+)
+def test_report_tells_the_own_transactions_from_those_of_others(
+    after: int, others: int | None, text: str
+) -> None:
+    report = _report()
+    report.zxid_before, report.zxid_after = 0x5_0000_0007, after
+    assert report.others_wrote == others
+    assert text in " ".join(" ".join(lines_of(report, Path("out"))).split())
 
 
 def test_page_is_self_contained_and_escapes_names() -> None:

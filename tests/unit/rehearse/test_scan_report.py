@@ -84,8 +84,12 @@ def test_places_are_bounded_for_people_and_complete_in_json() -> None:
 
 def test_json_says_everything_of_a_finding() -> None:
     document = report_of("topic_ids_shared", kafka="3.9.2").document()
-    assert document["counts"] == {"blocks": 0, "loses": 1, "changes": 0, "warns": 0}
-    assert document["findings"] == [
+    assert document["counts"] == {"blocks": 0, "loses": 2, "changes": 0, "warns": 0}
+    assert [finding["where"] for finding in document["findings"]] == [
+        "/brokers/topics/audit",
+        "/brokers/topics/orders",
+    ]
+    assert document["findings"][:1] == [
         {
             "rule": "topic-ids-shared",
             "severity": "loses",

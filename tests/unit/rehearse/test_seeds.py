@@ -47,7 +47,9 @@ CONTROLLER = ServerProperties(
 
 
 def rules_of(tree: ZnodeTree, *files: ServerProperties) -> list[str]:
-    return [finding.rule.id for finding in scan(Cluster(tree, files or (BROKER, CONTROLLER)))]
+    """Return the rules that find something, each once."""
+    findings = scan(Cluster(tree, files or (BROKER, CONTROLLER)))
+    return list(dict.fromkeys(finding.rule.id for finding in findings))
 
 
 def test_healthy_cluster_has_no_finding() -> None:
