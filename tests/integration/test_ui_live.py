@@ -218,7 +218,6 @@ def test_a_failover_is_watched_live_and_no_event_is_lost_or_doubled(
         with requests(cluster):
             page.click("#tab-break")
             ui_page.picture(page, "break-it")
-            page.screenshot(path="/tmp/page/shots/break-full.png", full_page=True)
             killing = page.locator("[data-action=kill]")
             expect(killing.locator("code")).to_have_text(
                 f"bridgehead controller kill --data-dir {folder}"
