@@ -147,7 +147,7 @@ def test_only_the_page_that_has_the_action_token_can_press_buttons(
         assert statuses == [403, 403, 403, 403]
         with ui_page.page_of_another_origin(chromium) as foreign:
             responses = list[Response]()
-            foreign.on("response", responses.append)
+            foreign.on("response", lambda response: responses.append(response))
             assert foreign.evaluate(KILLS, [address, shown.action_token]) == [0, 0, 0, 0]
             statuses = [got.status for got in responses if got.url.startswith(address)]
             assert statuses

@@ -478,7 +478,7 @@ def test_a_page_of_another_origin_gets_nothing_even_with_the_address(
         ui_page.page_of_another_origin(chromium) as foreign,
     ):
         responses = list[Response]()
-        foreign.on("response", responses.append)
+        foreign.on("response", lambda response: responses.append(response))
         got = foreign.evaluate(FOREIGN, address)
         assert not any(got.values()), got
         foreign.set_content(f'<iframe src="{address}"></iframe><a href="{address}">the page</a>')
