@@ -38,6 +38,9 @@ STREAMS_MAX: Final = 20
 _DROPPED_AT_ONCE: Final = 50_000
 _ROWS_OF_A_BATCH_MAX: Final = 20_000
 _POLL_S: Final = 0.2
+# A busy cluster is read less often: each reading also orders all rows that are held back.
+_BUSY_POLL_S: Final = 1.0
+_BUSY_ROWS: Final = 200  # since the last reading
 _HOLD_MS: Final = 800.0  # an event may be written this much later than an event that it caused
 _HEARTBEAT_S: Final = 15.0
 _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -352,14 +355,14 @@ async def _follow(served: Served) -> None:
         async with served.news:
             await asyncio.to_thread(served.reader.poll)
             until = float("inf") if ended else collector.now_ms() - _HOLD_MS
-            collector.release(until)
+            released = collector.release(until)
             excess = len(collector.rows) - collector.rows.base - served.rows_max
             if excess > 0:
                 count = max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4))
                 await asyncio.to_thread(model.drop, served.reader, count)
             served.ended = ended
             served.news.notify_all()
-        await asyncio.sleep(_POLL_S)
+        await asyncio.sleep(_POLL_S if released < _BUSY_ROWS else _BUSY_POLL_S)
 
 
 def open_run(run: Path, log_folders: Sequence[str] = ()) -> RunReader:
