@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 HEARTBEAT_EVERY_S: Final = 0.5
-# A broker answers the controller's heartbeat, which costs it no timer; only without one it sends
-# its own after this time.
-ANSWER_WITHIN_S: Final = 0.6
+# A broker sends a heartbeat when it gets the controller's, which costs it no timer. After this time
+# it sends one in any case.
+BROKER_HEARTBEAT_EVERY_S: Final = 0.6
 SILENCE_MAX_S: Final = 1.8
 BATCH_ITEMS_MAX: Final = 1_000
 # Bounds how long one message delays the items queued behind it. A message of at least this size
