@@ -31,7 +31,8 @@ CONSTANTS
   FLOOR_CHECKED, \* the floor is also checked when a request is decided
   GRACE,         \* outcomes of an unregistered broker are kept while resends may arrive
   LEASE,         \* no reply once the session has ended
-  WAITS          \* a connection's next request waits for the response to the one before
+  WAITS,         \* a connection's next request waits for the response to the one before
+  APPLIED        \* with Blocks: no success before every registered broker knows the change
 
 VARIABLES
   zk,      \* ZooKeeper, which is linearizable: one value
@@ -364,7 +365,7 @@ RequestDecided(n, r) ==
      ELSE \A w \in Range(c.todo) \cup UNION {Range(m.multi.writes) : m \in Range(c.flight)} :
             w[1] # r
   /\ LEASE => c.epoch \notin zk.ended
-  /\ Blocks => \A b \in Nodes : c.lives[b] > 0 => brokers[b].applied >= c.counter
+  /\ (Blocks /\ APPLIED) => \A b \in Nodes : c.lives[b] > 0 => brokers[b].applied >= c.counter
   /\ UNCHANGED <<waits, late>>
   /\ resp' = Response(n, r, [how |-> "answered", errors |-> c.decided[r]])
   /\ Set(n, [c EXCEPT !.decided = [q \in DOMAIN @ \ {r} |-> @[q]]])

@@ -37,6 +37,7 @@ PARTS: Final = (
     "GRACE",
     "LEASE",
     "WAITS",
+    "APPLIED",
 )
 FAULTS: Final = ("losses", "breaks", "delays", "deletions", "restarts", "unregistered", "direct")
 
@@ -218,6 +219,7 @@ CONTROLS: Final = (
     Control("GRACE", "registration", "AtMostOnce"),
     Control("LEASE", "deletion", "ErrorWasTrue"),
     Control("WAITS", "connection", "ConnectionsAreInOrder"),
+    Control("APPLIED", "blocking", "SuccessIsVisible"),
 )
 # What the design does not claim, with the model that shows why (docs/specification.md). The other
 # limits are paths (spec/paths.py): nodes have them, too.
