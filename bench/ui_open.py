@@ -27,7 +27,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from bench.bulk_creates import create, names
 from bench.node_profile import config_changes
-from bench.report import median, progress, spread
+from bench.report import median, progress, record, spread
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -265,6 +265,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
     parser.add_argument("--round-s", type=float, default=_ROUND_S)
+    parser.add_argument(
+        "--record", action="store_true", help="keep the results for docs/benchmarks.md"
+    )
     options = parser.parse_args()
     if shutil.which("chromium") is None:
         sys.exit("Chromium is missing, so nothing was measured (apt-get install chromium).")
@@ -278,6 +281,8 @@ def main() -> None:
         if options.rounds:
             lines += ratios(cluster, topics, options.rounds, options.round_s)
     print("\n".join(lines))
+    if options.record:
+        record("ui-open", f"python -m bench.ui_open --minutes {options.minutes:g}", lines)
 
 
 if __name__ == "__main__":
