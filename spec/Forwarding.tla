@@ -92,9 +92,14 @@ Running(n) == ctl[n].inbox \cup DOMAIN ctl[n].decided
 Set(n, record) == ctl' = [ctl EXCEPT ![n] = record]
 
 Init ==
-  /\ zk = [epoch |-> 0, owner |-> 0, ended |-> {}, counter |-> 0,
-           exists |-> [t \in Topics |-> FALSE], outcomes |-> {},
-           floors |-> [l \in Lives |-> 0], lives |-> [n \in Nodes |-> 1]]
+  /\ zk = [epoch |-> 0,                         \* /controller_epoch
+           owner |-> 0,                         \* of /controller, by its epoch; 0: no controller
+           ended |-> {},                        \* the epochs whose sessions have ended
+           counter |-> 0,                       \* /bridgehead/commit
+           exists |-> [t \in Topics |-> FALSE],
+           outcomes |-> {},                     \* of elements: <<Id(r), topic>>
+           floors |-> [l \in Lives |-> 0],
+           lives |-> [n \in Nodes |-> 1]]       \* /brokers/ids: incarnations; 0: not registered
   /\ pipe = [e \in Epochs |-> <<>>] /\ acks = [e \in Epochs |-> <<>>]
   /\ ctl = [n \in Nodes |-> Standby]
   /\ waits = [r \in Requests |-> Idle] /\ late = {} /\ resp = {} /\ result = [r \in Requests |-> Open]
@@ -123,14 +128,15 @@ ClaimSent(n) ==
 
 Listed == {n \in Nodes : Blocks /\ zk.lives[n] > 0}  \* the registrations in an image read now
 
-\* The image is read after the election: from then on only this session commits.
+\* The image is read after the election: from then on only this session commits. The fields from
+\* counter to listed are the image of zk; exists also has the writes that are only decided.
 BecameActive(n) ==
   /\ ctl[n].epoch > 0 /\ ~ctl[n].loaded /\ ctl[n].epoch \notin zk.ended
   /\ Set(n, [epoch |-> ctl[n].epoch, loaded |-> TRUE, counter |-> zk.counter,
              exists |-> zk.exists, outcomes |-> IF OUTCOMES THEN zk.outcomes ELSE {},
              floors |-> zk.floors, lives |-> zk.lives, listed |-> Listed,
-             inbox |-> {},                    \* received, not decided
-             decided |-> <<>>, \* decided, no response sent
+             inbox |-> {},                    \* requests received, not decided
+             decided |-> <<>>,                \* results of requests without a response yet
              todo |-> <<>>,                   \* decided writes, in no multi yet
              flight |-> <<>>])                \* multis sent, in order, without a result
   /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
@@ -184,7 +190,8 @@ EnvelopeDelayed(r) ==
   /\ late' = late \cup {r}
   /\ UNCHANGED <<zk, pipe, acks, ctl, clients, ghosts>>
 
-\* A response reaches the broker only if the latest attempt was received in the same term.
+\* A response reaches the broker only if the latest attempt was received in the same term. The action
+\* that uses this determines waits' before.
 Response(n, r, end) ==
   IF ATTEMPTS => waits'[r] = ctl[n].epoch THEN resp \cup {[req |-> r, end |-> end]} ELSE resp
 
@@ -213,7 +220,7 @@ DecidedTooLate(n, r) ==
   /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
 
 \* Each element is decided on an image with the writes decided before it. An element that has an
-\* outcome is not decided again.
+\* outcome is not decided again. Requests are decided in rounds: no multi is in flight.
 ExecutionStarted(n, r) ==
   LET c == ctl[n]
       IsDone(t) == <<Id(r), t>> \in c.outcomes
@@ -238,6 +245,8 @@ ExecutionStarted(n, r) ==
 \* Multis. Operation 0 checks the epoch, operation 1 sets the counter; then come the outcomes of the
 \* elements and their effects. All of it is applied, or nothing.
 
+\* num: the counter's new value. writes: elements in order, <<request, topic>>. pruned: requests
+\* whose outcomes are deleted, <<request, whether its life is gone>>.
 Multi(n, writes, pruned) ==
   [num |-> ctl[n].counter + Len(ctl[n].flight) + 1, writes |-> writes, pruned |-> pruned]
 
