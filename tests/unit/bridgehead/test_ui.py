@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -33,6 +34,7 @@ from bridgehead.ui.ordering import causal_order
 from bridgehead.ui.processes import Scenarios
 from bridgehead.ui.reading import RunReader, find_run, read_run
 from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, REPEATED, Collector, Rows
+from bridgehead.ui.server import Served, _catch_up, open_run
 from bridgehead.ui.verdicts import judged
 from bridgehead.ui.vocabulary import KINDS, NUMBERS, NUMBERS_BY_NAME
 from event_log.events import EVENT_KINDS
@@ -392,6 +394,32 @@ def test_the_kill_of_the_controller_says_what_requests_wait_for(run: Path) -> No
         other, controller = (text for text in captions if text.startswith("Fault"))
         assert other == "Fault: kill at broker 2."
         assert controller.startswith("Fault: broker 1, the controller, is killed. Requests wait")
+
+
+def test_a_live_page_shows_rows_before_a_long_history_has_been_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster that has run for hours has written more than can be read at once."""
+    monkeypatch.setattr(reading, "_RELEASED_AFTER_BYTES", 1 << 20)
+    generate(tmp_path, 40_000)
+    served = Served(open_run(find_run(tmp_path)), str(tmp_path), follows=True, rows_max=3_000)
+    rows = served.reader.collector.rows
+    seen = list[tuple[float, int, int]]()
+
+    async def watch() -> None:
+        async with served.news:
+            reads = asyncio.create_task(_catch_up(served))
+            while served.share_read < 1:
+                await served.news.wait()
+                seen.append((served.share_read, len(rows), len(rows) - rows.base))
+        await reads
+
+    asyncio.run(watch())
+    shares, counts, kept = zip(*seen, strict=True)
+    assert 0 < shares[0] < 0.9
+    assert list(counts) == sorted(counts)
+    assert 0 < counts[0] < counts[-1]
+    assert max(kept) <= 3_000
 
 
 def test_an_election_follows_its_claim(run: Path) -> None:
