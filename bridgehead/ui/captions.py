@@ -203,7 +203,8 @@ class Captions:
         """A multi left the controller."""
         return (
             f"{self._who(position)} sends commit {event['number']} of epoch {event['epoch']} to "
-            f"ZooKeeper: one multi of {event['operations']} operations, fenced by the epoch."
+            f"ZooKeeper: a multi, whose {event['operations']} operations apply together, and only "
+            "if there is no newer controller."
         )
 
     def transaction(self, position: int, event: Event) -> str:

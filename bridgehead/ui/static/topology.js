@@ -275,6 +275,7 @@ function bounce(share) {
 }
 
 function curve(a, b) {
+  if (a === b) return [a[0] + 200, a[1]]; // to itself: beside its box
   const vertical = Math.abs(a[0] - b[0]) < 120;
   const middle = vertical
     ? [Math.max(a[0], b[0]) + 95, (a[1] + b[1]) / 2]
