@@ -508,6 +508,7 @@ class Projection:
             if error is None or error == _NOT_CONTROLLER:
                 entry["kind"] = "forward_lost"
             entry["isFinal"] = error not in (_NONE, None)
+            entry["timedOut"] = error == _TIMED_OUT
             entry["digest"] = _digest(event)
         if kind == RESPONDED:
             if event["route"] != "FORWARD":
