@@ -184,7 +184,7 @@ MODELS: Final = (
     ),
     Model(
         name="blocking",
-        about="a success waits until every registered broker knows the change (KIP-4), or times out",
+        about="a success waits until every registered broker knows the change (KIP-4), or is late",
         requests=(request(1, 1, "create", "t"),),
         budget={"unregistered": 1, "breaks": 1},
         blocks=True,
