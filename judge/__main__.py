@@ -57,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--spec", action="store_true", help="let TLC explain the run by spec/Forwarding.tla instead"
     )
     options = parser.parse_args(arguments)
+    if options.spec and options.html is not None:
+        parser.error("--html has no report of the specification: leave --html or --spec out")
     try:
         verdict = _judge(options)
     except BrokenPipeError:  # The output is closed; the caller handles it.

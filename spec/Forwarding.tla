@@ -394,6 +394,18 @@ TimedOut(r) ==
   /\ GivenUp({r})
   /\ UNCHANGED <<zk, pipe, acks, ctl, late, life, brokers, budget, ghosts>>
 
+\* The controller has the deadline, too. It may pass before the decision, so nothing was changed, or
+\* during KIP-4's wait.
+DeadlinePassed(n, r) ==
+  LET c == ctl[n]
+      isWaiting == (Blocks \/ Observed) /\ r \in DOMAIN c.decided /\ c.todo = <<>> /\ c.flight = <<>>
+  IN
+  /\ Deadlines /\ IsActive(n) /\ (r \in c.inbox \/ isWaiting)
+  /\ UNCHANGED <<waits, late>>
+  /\ resp' = Response(n, r, EndedBy("timed out"))
+  /\ Set(n, [c EXCEPT !.inbox = @ \ {r}, !.decided = [q \in DOMAIN @ \ {r} |-> @[q]]])
+  /\ UNCHANGED <<zk, pipe, acks, clients, budget, ghosts>>
+
 \* KIP-4: a broker applies the controller's updates. It answers reads after an update that lists its
 \* present registration.
 ImageAdvanced(n, b) ==
@@ -494,6 +506,7 @@ Next ==
        \/ \E r \in Requests, isLate \in BOOLEAN : EnvelopeReceived(n, r, isLate)
        \/ \E kept \in 0..3 : ConnectionLost(n, kept)
        \/ \E b \in Nodes : FloorReported(n, b)
+       \/ \E r \in Requests : DeadlinePassed(n, r)
        \/ NodeRestarted(n) \/ Unregistered(n)
   \/ \E e \in Epochs : Applied(e) \/ SessionEnded(e)
   \/ \E r \in Requests : ForwardSent(r) \/ ChannelBroken(r) \/ EnvelopeDelayed(r)

@@ -4,7 +4,8 @@
 (* sequences: the events of the nodes of a host, in the order of its clock, and   *)
 (* ZooKeeper's transactions, in the order of zxids. A step takes the next entry   *)
 (* of one of them. Steps without an entry are: an Envelope is taken from the      *)
-(* queue, a connection breaks, a multi is sent again, ZooKeeper rejects a multi.  *)
+(* queue, a connection breaks, a multi is sent again, ZooKeeper rejects a multi,  *)
+(* a deadline passes at the controller.                                           *)
 EXTENDS Forwarding, Integers
 
 CONSTANTS Slices   \* a set of [number, events, commits]
@@ -196,9 +197,15 @@ Lost ==
   /\ UNCHANGED <<zk, pipe, acks, ctl, clients, budget, ghosts, queued, attempt, replies,
                  noted, replied>>
 
+\* Silent: the deadline passes at the controller, which has no event for it.
+Overdue == /\ Silent /\ UNCHANGED seen
+           /\ at < Len(slice.events) /\ Event.kind = "forward_replied" /\ Event.timedOut
+           /\ \E n \in Nodes : DeadlinePassed(n, 1)
+
 Replied ==
   /\ Takes("forward_replied") /\ Event.attempt = attempt
-  /\ \E p \in resp : IF Event.isFinal THEN p.end.how = "rejected"
+  /\ \E p \in resp : IF Event.timedOut THEN p.end.how = "timed out"
+                     ELSE IF Event.isFinal THEN p.end.how = "rejected"
                      ELSE p.end.how = "answered" /\ Event.digest \in replies
   /\ replied' = TRUE /\ UNCHANGED <<vars, queued, attempts, replies, noted>>
 
@@ -212,7 +219,7 @@ TraceNext ==
   \/ Elected \/ Ended \/ OwnerDeleted \/ Skipped \/ Changed \/ Committed
   \/ TookOffice \/ LeftOffice \/ Restarted \/ Former \/ Sent \/ Arrived \/ Taken \/ Rejected \/ Informed
   \/ Conflicted \/ Started \/ SentMulti \/ Unknown \/ Broke \/ Resent \/ Refused \/ Acknowledged
-  \/ Decided \/ Lost \/ Replied \/ Answered
+  \/ Decided \/ Lost \/ Overdue \/ Replied \/ Answered
 
 TraceSpec == TraceInit /\ [][TraceNext]_traceVars
 

@@ -184,10 +184,11 @@ MODELS: Final = (
     ),
     Model(
         name="blocking",
-        about="a success waits until every registered broker knows the change (KIP-4)",
+        about="a success waits until every registered broker knows the change (KIP-4), or is late",
         requests=(request(1, 1, "create", "t"),),
         budget={"unregistered": 1, "breaks": 1},
         blocks=True,
+        deadlines=True,
     ),
     Model(
         name="connection",

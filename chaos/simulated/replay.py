@@ -4,7 +4,7 @@ Nodes 1 and 2 are candidates for controller; the other nodes are the brokers of 
 message that a step of `spec/Paths.tla` names waits at the end of its link until the path has this
 step: Envelopes, replies, multis with outcomes, ZooKeeper's replies to them. So do candidacies,
 loads, attempts to forward, submissions to the controller's loop, floors, refreshes of brokers and
-prunings. Everything else happens at once.
+prunings, and metadata updates if the path has a step for them. Everything else happens at once.
 """
 
 from __future__ import annotations

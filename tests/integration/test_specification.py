@@ -331,7 +331,7 @@ def test_a_resend_needs_the_end_of_the_attempt_before(tmp_path: Path) -> None:
     """Also if the attempt's controller has resigned, as it does in this run."""
     evidence = simulated(tmp_path / "run", "controller_pause_past_session")
     resent = {e["request_id"] for e in evidence.events if e["kind"] == p.SENT and e["attempt"] == 2}
-    slices = []
+    slices: list[Slice] = []
     for request_id in resent:
         corruption = Corruption(deepcopy(evidence), request_id)
         corruption.drop(corruption.of_request(p.REPLIED)[0])

@@ -217,3 +217,8 @@ def test_a_folder_without_evidence_and_ctrl_c_are_one_sentence(
     assert judging.main([str(tmp_path), "--spec"]) == 130
     (error,) = capsys.readouterr().err.splitlines()
     assert error == "Interrupted, so there is no verdict: run the command again."
+
+
+def test_a_report_of_the_specification_is_not_promised(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        judging.main([str(tmp_path), "--spec", f"--html={tmp_path / 'report.html'}"])
