@@ -140,7 +140,7 @@ def page_of_another_origin(chromium: Browser) -> Iterator[Page]:
         server.server_close()
 
 
-# A lossless WebP has a third of the bytes of Chromium's PNG.
+# A lossless WebP has fewer bytes than Chromium's PNG.
 _AS_WEBP: Final = """async (png) => {
   const bytes = Uint8Array.from(atob(png), (character) => character.charCodeAt(0));
   const image = await createImageBitmap(new Blob([bytes]));
