@@ -46,6 +46,7 @@ _BLOCK: Final = re.compile(
 )
 _FILE: Final = re.compile(r"(?:#|//|<!--) ([\w./-]+\.\w+)(?:;.*)?(?: -->)?\n")
 _COMMAND_TIMEOUT_S: Final = 600
+_GONE_WITHIN_S: Final = 10
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,9 @@ class Follower:
                     self._skip(skipped, page, block, "its packages cannot be fetched")
                 elif code:
                     raise PageFailedError(f"{page}: exit code {code} of\n{block.text}")
-        if left := processes_of(self.clone):
+        # The page's last command may have returned just before a process that it stopped is gone.
+        _, left = psutil.wait_procs(processes_of(self.clone), timeout=_GONE_WITHIN_S)
+        if left:
             lines = [" ".join(process.info["cmdline"]) for process in left]
             raise PageFailedError(f"{page} leaves processes: {lines}")
 
