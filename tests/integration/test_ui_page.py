@@ -477,8 +477,8 @@ def test_a_page_of_another_origin_gets_nothing_even_with_the_address(
         ui_page.serving(served) as address,
         ui_page.page_of_another_origin(chromium) as foreign,
     ):
-        works_on_the_page = ui_page.open_page(chromium, address).evaluate(FOREIGN, address)
-        assert all(works_on_the_page.values()), works_on_the_page
+        allowed = ui_page.open_page(chromium, address).evaluate(FOREIGN, address)
+        assert all(allowed.values()), allowed
         responses = list[Response]()
         foreign.on("response", lambda response: responses.append(response))
         got = foreign.evaluate(FOREIGN, address)
