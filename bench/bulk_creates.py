@@ -133,25 +133,35 @@ def _measure(cluster: Cluster, zookeeper: KazooClient, rounds: int) -> dict[str,
     return {side: seconds[1:] for side, seconds in taken.items()}
 
 
-def run(plan: Plan) -> list[str]:
-    """Report the time of our request, compared with both ways of sending raw multis."""
-    with Cluster(brokers=3) as cluster:
+def _ratios(rounds: int, *, stores_records: bool) -> list[str]:
+    """Compare our request with both ways of sending raw multis, on one cluster."""
+    properties = {"bridgehead.data.plane": str(stores_records).lower()}
+    with Cluster(brokers=3, properties=properties) as cluster:
         zookeeper = KazooClient(hosts=cluster.zookeeper_connect, timeout=30)
         zookeeper.start()
         try:
-            taken = _measure(cluster, zookeeper, plan.rounds(8))
+            taken = _measure(cluster, zookeeper, rounds)
         finally:
             zookeeper.stop()
             zookeeper.close()
     ours = median(taken["ours"])
-    lines = [f"ours: {_TOPICS / ours:.0f} topics/s; {_milliseconds(taken['ours'])} per request"]
+    side_of = "with records" if stores_records else "without records"
+    lines = [
+        f"{side_of}: {_TOPICS / ours:.0f} topics/s; {_milliseconds(taken['ours'])} per request"
+    ]
     for side in ("at once", "in turn"):
         raw = median(taken[side])
         lines.append(
-            f"{raw / ours:.2f} of the speed of raw fenced multis sent {side} "
+            f"{side_of}: {raw / ours:.2f} of the speed of raw fenced multis sent {side} "
             f"({_TOPICS / raw:.0f} topics/s; {_milliseconds(taken[side])})"
         )
     return lines
+
+
+def run(plan: Plan) -> list[str]:
+    """Report the time of our request, compared with both ways of sending raw multis."""
+    rounds = plan.rounds(8)
+    return _ratios(rounds, stores_records=True) + _ratios(rounds, stores_records=False)
 
 
 def _milliseconds(seconds: Sequence[float]) -> str:

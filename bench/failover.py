@@ -1,8 +1,10 @@
 """Failover step by step: detection, election, loading, first write, a leader for every partition.
 
 Why: the configured session timeout is a fixed part of a failover; the rest depends on our code, and
-may grow with the state that the next controller loads. The moment of the detection and the
-durations of the election and of loading are read from the nodes' events.
+may grow with the state that the next controller loads. Times are counted from the detection: the
+moment when a candidate sends its claim. That moment and the durations of the election and of
+loading are read from the nodes' events. Clusters with and without records (`bridgehead.data.plane`)
+fail in turns.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.forwarding import check_created, two_addresses
-from bench.report import Plan, progress
+from bench.report import Plan, median, progress
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from bridgehead.raw_client.asynchronous import AsyncConnection
@@ -108,9 +110,19 @@ async def _both(address: str, topics: int, dead: int) -> tuple[float, float]:
     return first, led
 
 
-def failover(topics: int) -> str:
-    """Kill the controller of a cluster with `topics` times 100 partitions; return one line."""
-    with Cluster(brokers=3) as cluster:
+class Failover(NamedTuple):
+    """Seconds after the detection; `elected_s` and `loaded_s` are durations."""
+
+    first_write_s: float
+    all_led_s: float
+    elected_s: float
+    loaded_s: float
+
+
+def failover(topics: int, *, stores_records: bool) -> Failover:
+    """Kill the controller of a cluster with `topics` times 100 partitions."""
+    properties = {"bridgehead.data.plane": str(stores_records).lower()}
+    with Cluster(brokers=3, properties=properties) as cluster:
         controller, other = two_addresses(cluster)
         asyncio.run(fill(controller, topics))
         broker_id = cluster.wait_for_controller()
@@ -121,17 +133,37 @@ def failover(topics: int) -> str:
         claims = events_of(cluster.data_dir, "claim_sent", killed_ms)
         active = events_of(cluster.data_dir, "became_active", killed_ms)
     detected_s = (claims[0]["wall_ms"] - killed_ms) / 1e3
+    return Failover(
+        first_s - detected_s,
+        led_s - detected_s,
+        active[0]["elected_ms"] / 1e3,
+        active[0]["loaded_ms"] / 1e3,
+    )
+
+
+def _compare(topics: int, rounds: int) -> str:
+    """Fail clusters with and without records in turns; return one line."""
+    with_records: list[Failover] = []
+    without: list[Failover] = []
+    for round_ in range(rounds):
+        for stores_records, taken in ((True, with_records), (False, without)):
+            progress(f"failover: {topics * _PARTITIONS} partitions, {stores_records=}, {round_=}")
+            taken.append(failover(topics, stores_records=stores_records))
+
+    def of(side: list[Failover], field: str) -> float:
+        return median([getattr(taken, field) for taken in side])
+
+    led, led_without = (of(side, "all_led_s") for side in (with_records, without))
+    first, first_without = (of(side, "first_write_s") for side in (with_records, without))
     return (
-        f"{topics * _PARTITIONS:>7,} partitions: first write {first_s:.2f} s after the kill; "
-        f"detected {detected_s:.2f} s, elected in {active[0]['elected_ms']:.0f} ms, "
-        f"loaded in {active[0]['loaded_ms']:.0f} ms; all led {led_s:.2f} s after the kill"
+        f"{topics * _PARTITIONS:,} partitions: all led {led / led_without:.2f} times as late as "
+        f"without records ({led:.2f} s, {led_without:.2f} s); first write {first:.2f} s, "
+        f"{first_without:.2f} s; loaded in {of(with_records, 'loaded_s'):.2f} s, "
+        f"{of(without, 'loaded_s'):.2f} s"
     )
 
 
 def run(plan: Plan) -> list[str]:
-    """Measure with little state and, unless `quick`, with much state."""
-    lines = ["session timeout 6 s"]
-    for topics in (10,) if plan.quick else (10, 1_000):
-        progress(f"failover: {topics * _PARTITIONS} partitions")
-        lines.append(failover(topics))
-    return lines
+    """Measure with little, more and, unless `quick`, much state."""
+    sizes = (10, 100) if plan.quick else (10, 100, 1_000)
+    return [_compare(topics, plan.rounds(3)) for topics in sizes]
