@@ -38,6 +38,7 @@ _POLL_S: Final = 0.1
 _FAST_POLL_S: Final = 0.02  # the driver passes states within milliseconds
 _STILL_WAITING_S: Final = 10.0
 _MEASURE_S: Final = 1.0
+# How long a step may take with the default patience.
 _READY_S: Final = 60.0
 _JVM_S: Final = 120.0
 _LEAVE_S: Final = 60.0
@@ -73,7 +74,10 @@ class Rehearsal:
     def __init__(
         self, participants: Participants, say: Say, *, patience_s: float = PATIENCE_S
     ) -> None:
-        """`patience_s`: a controller that waits longer for the same waits for ever."""
+        """`patience_s`: a controller that waits longer for the same waits for ever.
+
+        More than the default lets every other step take longer, too, on a busy machine.
+        """
         self.participants = participants
         self.progress = {number: Progress() for number in participants.controllers}
         self.patience_s = patience_s
@@ -99,6 +103,10 @@ class Rehearsal:
     @property
     def _more_s(self) -> float:
         return _S_PER_TOPIC * self.topics
+
+    def _within_s(self, usual_s: float) -> float:
+        """Return how long a step may take that takes at most `usual_s` with few topics."""
+        return (usual_s + self._more_s) * max(1.0, self.patience_s / PATIENCE_S)
 
     def metadata(self, until: MigrationState | None = None) -> Metadata:
         """Return what KRaft has; with `until`, what it had when it entered this state.
@@ -188,10 +196,12 @@ class Rehearsal:
         for node in self.participants.nodes.values():
             node.start()
         self._say(f"our nodes start as brokers {_ids(self.participants.nodes)}")
-        within_s = _READY_S + self._more_s
+        within_s = self._within_s(_READY_S)
         await self.wait("the start of our nodes", self._nodes_serve, within_s)
         if awaits_controller and not hold_controller:
-            await self.wait("a ZooKeeper controller", self.zookeeper_controller, _ELECTION_S)
+            await self.wait(
+                "a ZooKeeper controller", self.zookeeper_controller, self._within_s(_ELECTION_S)
+            )
 
     async def _nodes_serve(self) -> bool:
         return all(node.is_ready() for node in self.participants.nodes.values())
@@ -313,9 +323,9 @@ class Rehearsal:
             async def start_kafka() -> None:
                 self.participants.start_broker(broker_id)
                 await self.wait(
-                    f"Kafka's broker {broker_id}",
+                    f"the start of Kafka's broker {broker_id}",
                     functools.partial(_serves, kafka),
-                    _JVM_S + self._more_s,
+                    self._within_s(_JVM_S),
                 )
 
             return _Target(kafka.kill, kafka.freeze, kafka.thaw, start_kafka)
@@ -323,9 +333,9 @@ class Rehearsal:
         async def start_node() -> None:
             node.start()
             await self.wait(
-                f"our broker {broker_id}",
+                f"the start of our broker {broker_id}",
                 functools.partial(_is_ready, node),
-                _READY_S + self._more_s,
+                self._within_s(_READY_S),
             )
 
         return _Target(node.kill, node.freeze, node.thaw, start_node)
@@ -350,9 +360,9 @@ class Rehearsal:
             broker = self.participants.brokers[broker_id]
             self.participants.start_broker(broker_id)
             await self.wait(
-                f"Kafka's broker {broker_id}",
+                f"the start of Kafka's broker {broker_id}",
                 functools.partial(_serves, broker),
-                _JVM_S + self._more_s,
+                self._within_s(_JVM_S),
             )
             self._say(f"broker {broker_id} is now a real Kafka broker in KRaft mode")
 
@@ -362,9 +372,9 @@ class Rehearsal:
             self.participants.start_broker(broker_id)
         for broker_id, broker in self.participants.brokers.items():
             await self.wait(
-                f"Kafka's broker {broker_id}",
+                f"the start of Kafka's broker {broker_id}",
                 functools.partial(_serves, broker),
-                _JVM_S + self._more_s,
+                self._within_s(_JVM_S),
             )
 
     async def back_to_nodes(self) -> None:
@@ -376,20 +386,20 @@ class Rehearsal:
             if not node.is_running():
                 node.start()
                 await self.wait(
-                    f"our broker {broker_id}",
+                    f"the start of our broker {broker_id}",
                     functools.partial(_is_ready, node),
-                    _READY_S + self._more_s,
+                    self._within_s(_READY_S),
                 )
                 self._say(f"broker {broker_id} is in ZooKeeper mode again")
 
     async def _leave(self, node: NodeProcess) -> None:
         """Shut down one of our nodes as Kafka does: its leaders move first."""
         node.request_stop()
-        began_s = time.monotonic()
+        began_s, within_s = time.monotonic(), self._within_s(_LEAVE_S)
         while node.is_running():
             self.pump()
-            if time.monotonic() - began_s > _LEAVE_S:
-                raise ClusterError(f"Our broker {node.id} did not leave within {_LEAVE_S:.0f} s.")
+            if time.monotonic() - began_s > within_s:
+                raise ClusterError(f"Our broker {node.id} did not leave within {within_s:.0f} s.")
             await asyncio.sleep(_POLL_S)
         node.stop()
         self._say(f"our broker {node.id} has left, after {time.monotonic() - began_s:.1f} s")
@@ -399,7 +409,7 @@ class Rehearsal:
         for controller in self.participants.controllers.values():
             controller.stop()
         self.start_controllers(migrating=False)
-        await self.wait("the end of the migration", self._is_finalized, _JVM_S + self._more_s)
+        await self.wait("the end of the migration", self._is_finalized, self._within_s(_JVM_S))
 
     async def _is_finalized(self) -> bool:
         return self.metadata().state is MigrationState.POST_MIGRATION
@@ -409,7 +419,9 @@ class Rehearsal:
         deleted = []
         if without_znode:
             deleted = await delete_if_present(self.participants.connect, CONTROLLER)
-        await self.wait("a ZooKeeper controller", self.zookeeper_controller, _ELECTION_S)
+        await self.wait(
+            "a ZooKeeper controller", self.zookeeper_controller, self._within_s(_ELECTION_S)
+        )
         return deleted
 
 
