@@ -249,7 +249,10 @@ class Rehearsal:
             await asyncio.sleep(_FAST_POLL_S)
 
     def _check_blocked(self, progress: Progress, seconds: float) -> None:
-        limit_s = self.patience_s if progress.waiting_for else self.topics_limit_s
+        if progress.state is None and not progress.waiting_for:
+            limit_s = self._within_s(_JVM_S)  # its JVM starts
+        else:
+            limit_s = self.patience_s if progress.waiting_for else self.topics_limit_s
         if seconds > limit_s:
             owns = progress.claimed_s is not None
             raise BlockedError(

@@ -73,6 +73,13 @@ async def test_dual_write_is_reached_and_each_state_is_announced() -> None:
     assert said == _STATES[1:]
 
 
+async def test_controller_whose_jvm_starts_slowly_does_not_wait() -> None:
+    slow: list[list[str]] = [[] for _ in range(40)]  # a read every 20 ms: four times the patience
+    rehearsal, said = _rehearsal(_Controller(3000, [*slow, *_enters(*_STATES[1:])]))
+    await rehearsal.until_dual_write()
+    assert said[-1] == "DUAL_WRITE"
+
+
 async def test_same_wait_for_longer_than_patience_is_for_ever() -> None:
     wait = "Still waiting for ZK brokers [9] found in metadata to register with KRaft."
     rehearsal, _ = _rehearsal(_Controller(3000, [*_enters("WAIT_FOR_BROKERS"), [wait]]))
