@@ -237,11 +237,12 @@ class Rehearsal:
             self.pump()
             self._check_processes()
             progress = self.active
-            for transition in progress.transitions:
-                if transition.state not in seen:
-                    seen.add(transition.state)
+            for state in progress.states:
+                # If a fault has ended the controller, it enters the later states again.
+                if state not in seen and progress.state is not None:
+                    seen.add(state)
                     if at is not None:
-                        await at(transition.state)
+                        await at(state)
             here = f"{progress.state} {progress.waiting_for}"
             if here != last:
                 changed_s, last = time.monotonic(), here

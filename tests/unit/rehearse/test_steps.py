@@ -73,6 +73,22 @@ async def test_dual_write_is_reached_and_each_state_is_announced() -> None:
     assert said == _STATES[1:]
 
 
+async def test_states_of_an_ended_controller_are_announced_when_it_enters_them_again() -> None:
+    """Two states may be read at once. A fault at the first ends the process."""
+    both = ["3000 transitioning from X to INACTIVE state"]
+    both += ["3000 transitioning from X to WAIT_FOR_BROKERS state"]
+    rehearsal, _ = _rehearsal(_Controller(3000, [both, [], *_enters(*_STATES[1:])]))
+    announced: list[str] = []
+
+    async def at(state: str) -> None:
+        announced.append(state)
+        if state == "INACTIVE":
+            rehearsal.progress[3000].restarted()
+
+    await rehearsal.until_dual_write(at)
+    assert announced == _STATES[1:]
+
+
 async def test_controller_whose_jvm_starts_slowly_does_not_wait() -> None:
     slow: list[list[str]] = [[] for _ in range(40)]  # a read every 20 ms: four times the patience
     rehearsal, said = _rehearsal(_Controller(3000, [*slow, *_enters(*_STATES[1:])]))
