@@ -13,15 +13,13 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, NamedTuple
-
-import orjson
+from typing import Final, NamedTuple
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from cluster_model.znodes.operations import Create
-from rehearse.copying import CONTROLLER, MIGRATION, delete_if_present, read_znode, write_znodes
+from rehearse.copying import CONTROLLER, MIGRATION, delete_if_present, read_object, write_znodes
 from rehearse.faults import Fault, FaultResult
 from rehearse.findings import Outcome
 from rehearse.kraft.process import KafkaProcess
@@ -32,7 +30,6 @@ from rehearse.participants import Participants
 from rehearse.phases import DriverState, Progress
 from rehearse.sources.ensemble import read_ensemble
 from rehearse.znodes import ZnodeTree
-from zookeeper_client.wire import ZnodeData
 
 _POLL_S: Final = 0.1
 _FAST_POLL_S: Final = 0.02  # the driver passes states within milliseconds
@@ -208,10 +205,10 @@ class Rehearsal:
 
     async def zookeeper_controller(self) -> int | None:
         """Return the broker that is controller; None if there is none, or KRaft has one."""
-        znode = await read_znode(self.participants.connect, CONTROLLER)
-        if znode is None:
+        controller = await read_object(self.participants.connect, CONTROLLER)
+        if controller is None:
             return None
-        broker_id = int(orjson.loads(znode.data or b"{}").get("brokerid", -1))
+        broker_id = int(controller.get("brokerid", -1))
         return broker_id if broker_id in self.participants.nodes else None
 
     def start_controllers(self, *, migrating: bool = True) -> None:
@@ -350,10 +347,10 @@ class Rehearsal:
         if fault.participant == "zookeeper":
             return state
         connect = self.participants.connect
-        controller = await read_znode(connect, CONTROLLER)
-        owner = "nobody" if controller is None else _content(controller).get("brokerid")
-        migration = await read_znode(connect, MIGRATION)
-        offset = -1 if migration is None else _content(migration).get("kraft_metadata_offset", -1)
+        controller = await read_object(connect, CONTROLLER)
+        owner = "nobody" if controller is None else controller.get("brokerid")
+        migration = await read_object(connect, MIGRATION) or {}
+        offset = migration.get("kraft_metadata_offset", -1)
         kept = "has" if offset > 0 else "has not"
         return f"{state}, /controller of {owner}, and KRaft {kept} the metadata"
 
@@ -465,11 +462,6 @@ def _held_by(participants: Participants) -> bytes:
 
 def _name(state: DriverState | None) -> str:
     return state or "no state"
-
-
-def _content(znode: ZnodeData) -> dict[str, Any]:
-    content: dict[str, Any] = orjson.loads(znode.data or b"{}")
-    return content
 
 
 def _ids(processes: object) -> str:
