@@ -1,9 +1,10 @@
 """What an open page costs: `python -m bench.ui_open --minutes 20`.
 
-A cluster gets 500 config changes a second, most of which a broker forwards, and a browser shows the
-page of the cluster. Memory of the page's server and of the browser is measured every five seconds.
-Then rounds with and without the page alternate: the rate of this load, and that of a load without a
-limit.
+A cluster gets 500 config changes a second, most of which a broker forwards. Rounds with and without
+the page in a browser alternate: the rate of this load, and that of a load without a limit. Other
+work on the machine changes rates more than a page does, so the processor time of a request is
+compared, too: that of the nodes, of ZooKeeper and of the client. Then the page stays open; memory
+of its server and of the browser is measured every five seconds, and their processor time once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from bench.bulk_creates import create, names
 from bench.node_profile import config_changes
-from bench.report import median, progress, spread
+from bench.report import median, progress, record, spread
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster import Cluster
 from bridgehead.kafka_wire.api_key import ApiKey
@@ -37,8 +38,8 @@ RATE: Final = 500
 _CHANGE: Final = ApiKey.INCREMENTAL_ALTER_CONFIGS
 _CONNECTIONS: Final = 8  # at each broker
 _SAMPLE_S: Final = 5.0
-_ROUND_S: Final = 20.0
-_ROUNDS: Final = 4
+_ROUND_S: Final = 10.0
+_ROUNDS: Final = 8
 _SHOWN: Final = 12  # points of a curve
 _MIB: Final = 1 << 20
 
@@ -120,10 +121,20 @@ class OpenPage:
 
     def memory(self) -> tuple[float, float, float]:
         """Return MiB of the server, of the browser, and of the page's objects."""
-        server = psutil.Process(self.server.pid)
-        chromium = [p for p in psutil.Process().children(recursive=True) if "chrom" in p.name()]
+        server, decoder, browser = self._processes()
         heap = self.page.evaluate("() => performance.memory.usedJSHeapSize")
-        return _unique_mib([server, *server.children()]), _unique_mib(chromium), heap / _MIB
+        return _unique_mib(server + decoder), _unique_mib(browser), heap / _MIB
+
+    def processor_s(self) -> dict[str, float]:
+        """Return the processor time of the server, of its decoder and of the browser so far."""
+        names = ("server", "decoder of transactions", "browser")
+        groups = zip(names, self._processes(), strict=True)
+        return {name: sum(sum(p.cpu_times()[:2]) for p in group) for name, group in groups}
+
+    def _processes(self) -> tuple[list[psutil.Process], list[psutil.Process], list[psutil.Process]]:
+        server = psutil.Process(self.server.pid)
+        children = psutil.Process().children(recursive=True)
+        return [server], server.children(), [p for p in children if "chrom" in p.name()]
 
 
 def _unique_mib(processes: Sequence[psutil.Process]) -> float:
@@ -153,7 +164,7 @@ def opened(cluster: Cluster) -> Iterator[OpenPage]:
             )
             page = browser.new_page(viewport={"width": 1280, "height": 900})
             page.goto(address)
-            page.wait_for_selector("body[data-ready=true]", timeout=120_000)
+            page.wait_for_selector("body[data-ready=true]", timeout=300_000)
             yield OpenPage(server, page)
             browser.close()
     finally:
@@ -165,19 +176,23 @@ def memory_over(minutes: float, cluster: Cluster, topics: Sequence[str]) -> list
     """Return how memory grows while the page is open under the bounded load."""
     samples = []
     with opened(cluster) as shown, loading(cluster, topics, RATE) as load:
-        began = time.monotonic()
+        began, used_before = time.monotonic(), shown.processor_s()
         while time.monotonic() - began < minutes * 60:
             shown.page.wait_for_timeout(_SAMPLE_S * 1000)
             samples.append(shown.memory())
             if len(samples) % 12 == 0:
                 progress(f"ui-open: {len(samples) * _SAMPLE_S / 60:.0f} minutes")
         took_s = time.monotonic() - began
+        used = {name: time_s - used_before[name] for name, time_s in shown.processor_s().items()}
         notices = shown.page.locator("#notices").inner_text()
+        count = shown.page.evaluate("() => page.evidence.count")
         behind = shown.page.evaluate(
             "() => Date.now() - page.evidence.startedMs - page.evidence.column.t[page.evidence.last"
             " - page.evidence.base]"
         )
     lines = [f"{minutes:g} minutes: {load.done / took_s:.0f} requests/s of {RATE}, {notices}"]
+    shares = ", ".join(f"{name} {100 * time_s / took_s:.0f} %" for name, time_s in used.items())
+    lines.append(f"of one processor: {shares}; {count:,} events")
     lines.append(f"the page is {behind / 1000:.1f} s behind the cluster at the end")
     quarter = max(len(samples) // 4, 1)
     for name, values in zip(
@@ -189,18 +204,37 @@ def memory_over(minutes: float, cluster: Cluster, topics: Sequence[str]) -> list
     return lines
 
 
+def _cluster_s(cluster: Cluster) -> float:
+    """Return the processor time of the nodes, of ZooKeeper and of this process so far."""
+    nodes = [psutil.Process(broker.pid) for broker in cluster.brokers.values()]
+    supervisor = nodes[0].parent()
+    assert supervisor is not None
+    zookeeper = [child for child in supervisor.children() if child.name() == "java"]
+    return sum(sum(p.cpu_times()[:2]) for p in [*nodes, *zookeeper, psutil.Process()])
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round measured. `cost_us` is processor time of a request."""
+
+    rate: float
+    latency_ms: float
+    cost_us: float
+
+
 def ratios(cluster: Cluster, topics: Sequence[str], rounds: int, round_s: float) -> list[str]:
     """Return the rates and latencies with the page open, relative to those without, in turns."""
-    measured: dict[tuple[float, bool], list[tuple[float, float]]] = {}
+    measured: dict[tuple[float, bool], list[Round]] = {}
 
     def measure(is_open: bool) -> None:
         for rate in (RATE, 0):
             with loading(cluster, topics, rate) as load:
-                began = time.monotonic()
+                began, used_s = time.monotonic(), _cluster_s(cluster)
                 time.sleep(round_s)
-                took_s = time.monotonic() - began
+                took_s, used_s = time.monotonic() - began, _cluster_s(cluster) - used_s
                 done = load.done
-            result = (done / took_s, median(load.latencies) * 1000)
+            latency_ms = median(load.latencies) * 1000
+            result = Round(done / took_s, latency_ms, used_s / max(done, 1) * 1e6)
             measured.setdefault((rate, is_open), []).append(result)
 
     for number in range(rounds):
@@ -210,13 +244,18 @@ def ratios(cluster: Cluster, topics: Sequence[str], rounds: int, round_s: float)
             measure(is_open=True)
     lines = []
     for rate, name in ((RATE, f"{RATE} requests/s"), (0, "as many as possible")):
-        pairs = zip(measured[rate, True], measured[rate, False], strict=True)
-        of_rates, of_times = zip(*((o[0] / c[0], o[1] / c[1]) for o, c in pairs), strict=True)
-        closed = spread([value for value, _ in measured[rate, False]], "requests/s")
-        lines.append(
-            f"{name}: {closed} without the page; with it {spread(of_rates, 'of the rate', 2)}, "
-            f"{spread(of_times, 'of the median latency', 2)}"
+        pairs = list(zip(measured[rate, True], measured[rate, False], strict=True))
+        closed = spread([shut.rate for _, shut in pairs], "requests/s")
+        cost = spread([shut.cost_us for _, shut in pairs], "µs of processor time")
+        of_rates = [shown.rate / shut.rate for shown, shut in pairs]
+        of_times = [shown.latency_ms / shut.latency_ms for shown, shut in pairs]
+        of_costs = [shown.cost_us / shut.cost_us for shown, shut in pairs]
+        shares = (
+            spread(of_rates, "of the rate", 2),
+            spread(of_costs, "of the processor time", 2),
+            spread(of_times, "of the median latency", 2),
         )
+        lines.append(f"{name}: {closed} without the page, {cost}; with it {', '.join(shares)}")
     return lines
 
 
@@ -226,6 +265,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
     parser.add_argument("--round-s", type=float, default=_ROUND_S)
+    parser.add_argument(
+        "--record", action="store_true", help="keep the results for docs/benchmarks.md"
+    )
     options = parser.parse_args()
     if shutil.which("chromium") is None:
         sys.exit("Chromium is missing, so nothing was measured (apt-get install chromium).")
@@ -234,11 +276,15 @@ def main() -> None:
         asyncio.run(create(controller, "page"))
         topics = names("page")[:64]
         lines = []
-        if options.minutes:
-            lines += memory_over(options.minutes, cluster, topics)
         if options.rounds:
             lines += ratios(cluster, topics, options.rounds, options.round_s)
-    print("\n".join(lines))
+            print("\n".join(lines), flush=True)
+        if options.minutes:
+            over_time = memory_over(options.minutes, cluster, topics)
+            print("\n".join(over_time), flush=True)
+            lines += over_time
+    if options.record:
+        record("ui-open", f"python -m bench.ui_open --minutes {options.minutes:g}", lines)
 
 
 if __name__ == "__main__":

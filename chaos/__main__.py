@@ -29,8 +29,9 @@ from chaos.simulated.run import run as run_simulated
 from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import read_run
+from judge.exit_codes import CANNOT_RUN, INTERRUPTED
 from judge.spec.report import lines_of, report_on
-from judge.spec.tlc import TlcError
+from judge.spec.tlc import TlcError, find_tlc
 from judge.verdicts import Verdict, exit_code
 
 _WIDTH: Final = 80
@@ -84,9 +85,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [scenarios[name] for name in names]
     if bugs:
         chosen = [scenario_with(name, bugs) for name in names]
+    if options.spec:
+        try:
+            find_tlc()
+        except TlcError as error:
+            print(error, file=sys.stderr)
+            return CANNOT_RUN
     properties = dict(property_.split("=", 1) for property_ in options.properties)
     chosen = [scenario.with_properties(properties) for scenario in chosen]
-    return _run(chosen, seeds, options, bugs)
+    try:
+        return _run(chosen, seeds, options, bugs)
+    except KeyboardInterrupt:
+        print(f"Interrupted: the evidence so far is in {options.out}.", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:

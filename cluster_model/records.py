@@ -179,3 +179,9 @@ def topic_of(record: Record) -> str | None:
 def topics_of(records: Iterable[Record]) -> set[str]:
     """Return the names of the topics that the records change."""
     return {name for record in records if (name := topic_of(record)) is not None}
+
+
+def published_topics_of(records: Iterable[Record]) -> set[str]:
+    """Return the names of the topics that brokers must get: a deletion marker is not for them."""
+    markers = (DeletionMarkerRecord, DeletionMarkerRemovalRecord)
+    return topics_of(record for record in records if not isinstance(record, markers))

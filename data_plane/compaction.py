@@ -59,9 +59,9 @@ class Compaction:
 
     async def _next(self) -> Plan | None:
         partitions, due = self._partitions, []
-        for name, partition in list(partitions.by_name.items()):
-            log = partition.log
-            if not log.on_disk or log in self._damaged:
+        for name, log in list(partitions.directories.stored.items()):
+            partition = partitions.by_name.get(name)
+            if partition is None or log in self._damaged:
                 continue
             await partitions.settings.read(name[0])
             mark = partition.high_watermark

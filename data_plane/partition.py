@@ -74,6 +74,11 @@ class WaitingAppend(NamedTuple):
 class Partition:
     """This broker's replica of one partition."""
 
+    __slots__ = (
+        *("_committed", "_isr", "_isrs", "_watchers", "broker_id", "high_watermark", "isr_state"),
+        *("leader", "leader_epoch", "log", "number", "partition_epoch", "replicas", "topic"),
+    )
+
     def __init__(
         self, broker_id: int, log: PartitionLog, high_watermark: int, isrs: IsrPort
     ) -> None:
@@ -88,8 +93,9 @@ class Partition:
         self._isr: Replicas = ()
         self._isrs = isrs
         self.high_watermark = min(max(high_watermark, log.start_offset), log.end_offset)
-        self._committed: list[WaitingAppend] = []
-        self._watchers: dict[Callable[[], None], None] = {}  # in the order of registration
+        self._committed: Sequence[WaitingAppend] = ()
+        # In the order of registration. None: no watcher.
+        self._watchers: dict[Callable[[], None], None] | None = None
 
     def __str__(self) -> str:
         return str(self.log)
@@ -118,6 +124,8 @@ class Partition:
         if (view.leader_epoch, view.partition_epoch) < (self.leader_epoch, self.partition_epoch):
             return False
         changed = (view.leader, view.leader_epoch) != (self.leader, self.leader_epoch)
+        if not changed and self._is_known(view):
+            return False
         if changed and view.leader == self.broker_id:
             self.log.begin_epoch(view.leader_epoch, self.log.end_offset)
         before = self.replicas, self.isr
@@ -144,6 +152,14 @@ class Partition:
         if changed or before != (self.replicas, self.isr):
             self.notify()
         return changed
+
+    def _is_known(self, view: PartitionView) -> bool:
+        """Return whether a view of the same leader epoch has nothing new."""
+        return (
+            view.partition_epoch == self.partition_epoch
+            and view.replicas == self.replicas
+            and view.isr == self._isr
+        )
 
     def require_leader(self, epoch: int = _ANY_EPOCH) -> None:
         """Check the client's leader epoch (see `check_epoch`), then check that this broker leads.
@@ -224,7 +240,7 @@ class Partition:
         if last_offset < self.high_watermark:
             done.set_result(self._committed_error)
         else:
-            self._committed.append(WaitingAppend(last_offset, done))
+            self._committed = [*self._committed, WaitingAppend(last_offset, done)]
             done.add_done_callback(lambda _done: self._drop_finished())
         return done
 
@@ -286,7 +302,10 @@ class Partition:
         As in Kafka from 3.7 on, it does not move while the ISR is below min.insync.replicas.
         """
         state = self.isr_state
-        if state is None or not self.has_enough_replicas:
+        # The cheapest check is the first: most partitions have no record above the high watermark.
+        if state is None or self.high_watermark >= self.log.end_offset:
+            return
+        if not self.has_enough_replicas:
             return
         isrs = self._isrs
         lowest = state.high_watermark(
@@ -341,19 +360,22 @@ class Partition:
         """Call `changed` after every append and truncation, and when the replica stops.
 
         It is also called after changes of the role, the replicas, the ISR and the high watermark;
-        after retention or DeleteRecords has moved the log start offset; and after a follower has
-        reported a new log start offset. It is not called if a follower only adopts the leader's log
-        start offset.
+        after retention or DeleteRecords has moved the log start offset; and, while a DeleteRecords
+        waits, after a follower has reported a new log start offset. It is not called if a follower
+        only adopts the leader's log start offset.
         """
+        if self._watchers is None:
+            self._watchers = {}
         self._watchers[changed] = None
 
     def unwatch(self, changed: Callable[[], None]) -> None:
         """Stop calling `changed`."""
-        self._watchers.pop(changed, None)
+        if self._watchers is not None:
+            self._watchers.pop(changed, None)
 
     def notify(self) -> None:
         """Call the watchers."""
-        for changed in list(self._watchers):
+        for changed in list(self._watchers or ()):
             changed()
 
     def stop(self) -> None:

@@ -83,8 +83,9 @@ class Partitions:
         self.acknowledged = acknowledged
         self.by_name: dict[LogName, Partition] = {}
         self._changed: set[LogName] = set()
+        self._topics: Mapping[str, TopicView] = {}  # in the newest metadata
+        self._waiting: dict[str, None] = {}  # topics whose roles are not those of the metadata yet
         self._failed: set[str] = set()  # topics whose last update could not be applied
-        self._known: Callable[[str, int], bool] = lambda _topic, _number: False
         self._listeners: list[RoleListener] = []
 
     def add_listener(self, listener: RoleListener) -> None:
@@ -102,25 +103,52 @@ class Partitions:
         changed: Iterable[str] | None,
         unreadable: Container[str] = (),
     ) -> None:
-        """Apply a metadata image. `changed` names the changed topics; None: compare all topics.
+        """Apply a metadata image now; see `note`."""
+        self.note(topics, changed, unreadable)
+        for name in self.waiting():
+            self.apply_waiting(name)
 
-        The logs of `unreadable` topics stay, although the image does not have these topics.
-        If the disk fails for a topic, the next call tries the topic again.
+    def note(
+        self,
+        topics: Mapping[str, TopicView],
+        changed: Iterable[str] | None,
+        unreadable: Container[str] = (),
+    ) -> None:
+        """Take a metadata image; its roles are taken by `apply_waiting`, topic by topic.
+
+        An update of 1,000 partitions takes milliseconds, which neither the controller nor other
+        clients need to wait for. A topic that a client uses meanwhile takes its roles at once.
+
+        `changed` names the changed topics; None: compare all topics. The logs of `unreadable`
+        topics stay, although the image does not have these topics. If the disk fails for a topic,
+        the topic is tried again after the next call.
         """
-        self._known = lambda topic, number: topic in topics and number in topics[topic].partitions
+        self._topics = topics
         if changed is None:
             names = {*topics, *(topic for topic, _ in self.directories.logs)}
         else:
             names = {*changed, *self._failed}
         self._failed = set()
         for name in sorted(names):
-            if name not in topics and name in unreadable:
-                continue
-            try:
-                self._apply_topic(name, topics.get(name))
-            except OSError:
-                _log.exception("the update of %s was not applied; the next one tries again", name)
-                self._failed.add(name)
+            if name in topics or name not in unreadable:
+                self._waiting[name] = None
+            else:
+                self._waiting.pop(name, None)
+
+    def waiting(self) -> list[str]:
+        """Return the topics whose replicas do not have the roles of the metadata yet."""
+        return list(self._waiting)
+
+    def apply_waiting(self, name: str) -> None:
+        """Give the replicas of a topic the roles of the metadata, if they do not have them yet."""
+        if name not in self._waiting:
+            return
+        del self._waiting[name]
+        try:
+            self._apply_topic(name, self._topics.get(name))
+        except OSError:
+            _log.exception("the update of %s was not applied; the next one tries again", name)
+            self._failed.add(name)
 
     def _apply_topic(self, name: str, topic: TopicView | None) -> None:
         here = {
@@ -140,6 +168,7 @@ class Partitions:
         partition = self.by_name.get(name)
         if partition is not None and partition.log.topic_id not in (topic_id, bytes(16)):
             self._drop([name])
+            self.settings.forget(name[0])  # They may be those of the deleted topic.
             partition = None
         if partition is None:
             log = self.directories.get_or_create(*name, topic_id)
@@ -190,12 +219,18 @@ class Partitions:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION, or NOT_LEADER_OR_FOLLOWER if only other brokers
                 have replicas of the partition.
         """
-        existing = self.by_name.get((topic, partition))
+        existing = self.find((topic, partition))
         if existing is not None:
             return existing
-        if self._known(topic, partition):
+        if topic in self._topics and partition in self._topics[topic].partitions:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def find(self, name: LogName) -> Partition | None:
+        """Return this broker's replica, with the role of the newest metadata; None: it has none."""
+        if self._waiting:
+            self.apply_waiting(name[0])
+        return self.by_name.get(name)
 
     def take_changed(self) -> set[LogName]:
         """Return replicas that were dropped or got a new leader or epoch since the last call."""
@@ -253,12 +288,12 @@ class Partitions:
     # --- Upkeep --------------------------------------------------------------------------
 
     def high_watermarks(self) -> dict[LogName, int]:
-        """Return the last known high watermark of every log, even of a log without a role."""
-        high_watermarks = dict(self.directories.high_watermarks)
-        high_watermarks |= {
-            name: partition.high_watermark for name, partition in self.by_name.items()
+        """Return the last known high watermark of every log on disk, even of one without a role."""
+        before, now = self.directories.high_watermarks, self.by_name
+        return {
+            name: now[name].high_watermark if name in now else before.get(name, 0)
+            for name in self.directories.stored
         }
-        return high_watermarks
 
     def write_checkpoints(self) -> None:
         """Write high watermarks, log start offsets and recovery points."""
@@ -267,7 +302,7 @@ class Partitions:
     async def flush(self) -> None:
         """Flush completed segments, in another thread, so that a recovery need not read them."""
         in_thread = asyncio.get_running_loop().run_in_executor
-        for log in list(self.directories.logs.values()):
+        for log in list(self.directories.stored.values()):
             paths, ended = log.unflushed, log.segments[-1].base_offset
             if paths:
                 await in_thread(None, flush_all, paths)
@@ -276,8 +311,9 @@ class Partitions:
     async def apply_retention(self) -> int:
         """Delete old segments of all logs; return the number of segments."""
         count = 0
-        for name, partition in list(self.by_name.items()):
-            if not partition.log.on_disk:
+        for name in list(self.directories.stored):
+            partition = self.by_name.get(name)
+            if partition is None:
                 continue
             await self.settings.read(name[0])
             if self.by_name.get(name) is partition:
@@ -293,7 +329,7 @@ class Partitions:
 
         After a log is opened again, its expired producers are known again until the next call.
         """
-        for log in self.directories.logs.values():
+        for log in self.directories.stored.values():
             log.producers.expire(self.now_ms() - idle_ms)
 
     def close(self) -> None:

@@ -56,6 +56,8 @@ class Producer:
 class Producers:
     """The idempotent producers of one partition, by producer id."""
 
+    __slots__ = ("by_id",)
+
     def __init__(self) -> None:
         self.by_id: dict[int, Producer] = {}
 

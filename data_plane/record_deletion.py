@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
-from weakref import WeakKeyDictionary
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from data_plane.partition import Partition
 from data_plane.partitions import Partitions
-
-_UNKNOWN: Final = -1
 
 
 class RecordDeletion:
@@ -24,7 +20,6 @@ class RecordDeletion:
     def __init__(self, partitions: Partitions, is_live: Callable[[int], bool]) -> None:
         self._partitions = partitions
         self._is_live = is_live
-        self._starts: WeakKeyDictionary[Partition, dict[int, int]] = WeakKeyDictionary()
         self._waiting: set[asyncio.Event] = set()
 
     def high_watermark(self, topic: str, partition: int) -> int:
@@ -44,10 +39,12 @@ class RecordDeletion:
 
     def follower_fetched(self, partition: Partition, broker_id: int, start_offset: int) -> None:
         """Record a follower's log start offset."""
-        starts = self._starts.setdefault(partition, {})
-        if starts.get(broker_id) != start_offset:
-            starts[broker_id] = start_offset
-            partition.notify()
+        state = partition.isr_state
+        follower = state.followers.get(broker_id) if state is not None else None
+        if follower is not None and follower.log_start_offset != start_offset:
+            follower.log_start_offset = start_offset
+            if self._waiting:
+                partition.notify()
 
     def brokers_changed(self) -> None:
         """Check the waiting requests: they no longer wait for a follower that has stopped."""
@@ -84,10 +81,10 @@ class RecordDeletion:
 
     def _low_watermark(self, partition: Partition) -> int:
         """Return the smallest log start offset of the live replicas."""
-        starts = self._starts.get(partition, {})
-        followers = [
-            starts.get(replica, _UNKNOWN)
-            for replica in partition.replicas
-            if replica != partition.broker_id and self._is_live(replica)
+        followers = partition.isr_state.followers if partition.isr_state is not None else {}
+        starts = [
+            follower.log_start_offset
+            for replica, follower in followers.items()
+            if self._is_live(replica)
         ]
-        return min([partition.log.start_offset, *followers])
+        return min([partition.log.start_offset, *starts])

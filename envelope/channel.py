@@ -27,7 +27,7 @@ from envelope.messages import (
     Hello,
     MetadataUpdate,
 )
-from envelope.stream import CHANNEL_OPTIONS, Outbox, SilenceAlarm
+from envelope.stream import BROKER_HEARTBEAT_EVERY_S, CHANNEL_OPTIONS, Outbox, SilenceAlarm
 
 _log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class ControllerChannel:
         self._applied_zxid = applied_zxid
         self._on_welcome = on_welcome
         self._stream = connect(address, credentials, server_name)
-        self._outbox = Outbox()
+        self._outbox = Outbox(BROKER_HEARTBEAT_EVERY_S)
         self._pending: dict[int, asyncio.Future[EnvelopeReply]] = {}
         self._closed = False
         self._task = asyncio.create_task(self._run(), name=f"channel to {address}")
@@ -147,6 +147,8 @@ class ControllerChannel:
             await asyncio.shield(self._stream.close())
 
     def _receive(self, batch: Any) -> None:
+        if batch.heartbeat:
+            self._outbox.wake()
         if batch.HasField("welcome"):
             self._on_welcome(ranges_from_pb(batch.welcome))
         for message in batch.updates:

@@ -16,6 +16,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 HEARTBEAT_EVERY_S: Final = 0.5
+# A broker sends a heartbeat when it gets the controller's, which costs it no timer. After this time
+# it sends one in any case.
+BROKER_HEARTBEAT_EVERY_S: Final = 0.6
 SILENCE_MAX_S: Final = 1.8
 BATCH_ITEMS_MAX: Final = 1_000
 # Bounds how long one message delays the items queued behind it. A message of at least this size
@@ -37,7 +40,8 @@ CHANNEL_OPTIONS: Final = (
 class Outbox:
     """The queue of items to write, with a signal that wakes the writer."""
 
-    def __init__(self) -> None:
+    def __init__(self, heartbeat_every_s: float = HEARTBEAT_EVERY_S) -> None:
+        self._heartbeat_every_s = heartbeat_every_s
         self._items: deque[tuple[Any, int]] = deque()
         self._wake = asyncio.Event()
         self._later: asyncio.TimerHandle | None = None
@@ -65,7 +69,9 @@ class Outbox:
     async def wait(self) -> bool:
         """Wait for items, `wake` or the time of a heartbeat; return whether there are items."""
         if not self._wake.is_set():
-            heartbeat = asyncio.get_running_loop().call_later(HEARTBEAT_EVERY_S, self._wake.set)
+            heartbeat = asyncio.get_running_loop().call_later(
+                self._heartbeat_every_s, self._wake.set
+            )
             try:
                 await self._wake.wait()
             finally:
@@ -89,34 +95,41 @@ class Outbox:
 class SilenceAlarm:
     """Calls `on_silence` once if no message arrives for `SILENCE_MAX_S`.
 
-    It counts its own short ticks instead of reading the clock. If this process was frozen or busy,
-    the clock would show silence although the peer's messages are waiting in the socket.
+    The clock alone decides nothing. If this process was frozen or busy, the clock shows silence
+    although the peer's messages are waiting in the socket. So after a long wait, which the clock
+    ends, the alarm counts short ticks, during which these messages are received.
     """
 
     _TICK_S: Final = 0.2
+    _TICKS: Final = 3
+    _WAIT_S: Final = SILENCE_MAX_S - _TICKS * _TICK_S
 
     def __init__(self, on_silence: Callable[[], object]) -> None:
         self._on_silence = on_silence
         self._silent_ticks = 0
         self._suspended = False
         self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
-        self._schedule()
-
-    def _schedule(self) -> None:
-        self._timer = self._loop.call_later(self._TICK_S, self._tick)
+        self._heard_s = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = self._loop.call_later(self._WAIT_S, self._tick)
 
     def _tick(self) -> None:
-        self._silent_ticks = 0 if self._suspended else self._silent_ticks + 1
-        if self._silent_ticks * self._TICK_S >= SILENCE_MAX_S:
+        if self._suspended:
+            self.message_received()
+        # An idle channel has a heartbeat twice per wait, so most waits end here.
+        rest_s = self._heard_s + self._WAIT_S - self._loop.time()
+        if rest_s > 0:
+            self._timer = self._loop.call_later(rest_s, self._tick)
+        elif self._silent_ticks == self._TICKS:
             self._timer = None
             self._on_silence()
         else:
-            self._schedule()
+            self._silent_ticks += 1
+            self._timer = self._loop.call_later(self._TICK_S, self._tick)
 
     def message_received(self) -> None:
         """Reset the alarm."""
         self._silent_ticks = 0
+        self._heard_s = self._loop.time()
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -126,7 +139,7 @@ class SilenceAlarm:
             yield
         finally:
             self._suspended = False
-            self._silent_ticks = 0
+            self.message_received()
 
     def stop(self) -> None:
         """Stop the alarm."""

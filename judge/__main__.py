@@ -21,13 +21,13 @@ from judge.evidence.kafka_logs import HEALTHY_KAFKA
 from judge.evidence.reading import Evidence
 from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import read_run
-from judge.exit_codes import CANNOT_RUN
+from judge.exit_codes import CANNOT_RUN, INTERRUPTED
 from judge.history import History
 from judge.properties import PROPERTY_SPECS
 from judge.report.page import page
 from judge.seals import Seal, SealError, seal_rules
 from judge.spec.report import lines_of, report_on
-from judge.spec.tlc import TlcError
+from judge.spec.tlc import TlcError, find_tlc
 from judge.terminal import INDENT, complain, complain_of_crash, say, say_some, say_wrapped
 from judge.verdicts import Judgement, Verdict, exit_code, judge, worst
 
@@ -57,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--spec", action="store_true", help="let TLC explain the run by spec/Forwarding.tla instead"
     )
     options = parser.parse_args(arguments)
+    if options.spec and options.html is not None:
+        parser.error("--html has no report of the specification: leave --html or --spec out")
     try:
         verdict = _judge(options)
     except BrokenPipeError:  # The output is closed; the caller handles it.
@@ -64,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (SealError, TlcError, _ReportError) as error:
         complain(error)
         return CANNOT_RUN
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted, so there is no verdict: run the command again.\n")
+        return INTERRUPTED
     except (EvidenceError, OSError) as error:
         complain(error)
         verdict = Verdict.NODATA
@@ -75,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _judge(options: argparse.Namespace) -> Verdict:
     rules = seal_rules(options.seal_key, accept_unsealed=options.unsealed)
+    if options.spec:
+        find_tlc()  # To read the evidence may take minutes.
     evidence = read_run(options.folder, rules)
     if options.spec:
         return _judge_by_specification(evidence, as_json=options.json)
@@ -102,7 +109,8 @@ def _judge_by_specification(evidence: Evidence, *, as_json: bool) -> Verdict:
             misfit["slice"] = misfit["slice"]["name"]
         print(json.dumps(document, indent=2))
     else:
-        print("\n".join(lines_of(report)))
+        for line in lines_of(report):
+            say(line)
     return report.verdict
 
 

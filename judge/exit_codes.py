@@ -7,3 +7,4 @@ from typing import Final
 FAILED: Final = 1
 UNDECIDED: Final = 3
 CANNOT_RUN: Final = 4
+INTERRUPTED: Final = 130

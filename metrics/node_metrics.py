@@ -77,6 +77,7 @@ class NodeMetrics(Collector):
         self._remote_times = Quantiles()
         self._zookeeper_times = Quantiles()
         self._gauges: dict[Metric, Callable[[], float]] = {}
+        self._gauge_groups: list[Callable[[], Mapping[Metric, float]]] = []
         self._connected_software: Callable[[], Iterable[tuple[str, str, str]]] = tuple
         self._labelled: dict[Metric, Callable[[], Mapping[tuple[str, ...], float]]] = {}
         registry.register(self)
@@ -85,6 +86,10 @@ class NodeMetrics(Collector):
         """Expose a gauge. `read` is called on each scrape and for each snapshot."""
         assert metric.kind is Kind.GAUGE, metric.name
         self._gauges[metric] = read
+
+    def gauges(self, read: Callable[[], Mapping[Metric, float]]) -> None:
+        """Expose gauges that are measured together. `read` is called as `gauge` says."""
+        self._gauge_groups.append(read)
 
     def labelled(self, metric: Metric, read: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
         """Expose a gauge with labels; `read` is called on each scrape. Snapshots omit it."""
@@ -214,6 +219,8 @@ class NodeMetrics(Collector):
                 continue
             values[f'{names.REQUESTS.name}{{request="{api}",version="{version}"}}'] = count
         values |= {metric.name: float(read()) for metric, read in self._gauges.items()}
+        for read_all in self._gauge_groups:
+            values |= {metric.name: float(value) for metric, value in read_all().items()}
         return values
 
     def _families(self, metric: Metric) -> Iterator[_Family]:

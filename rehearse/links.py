@@ -58,11 +58,11 @@ class Link:
             writer.transport.abort()
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        upstream_reader, upstream = await asyncio.open_connection(LOOPBACK, self._upstream_port)
-        with contextlib.closing(upstream.transport):
+        from_upstream, to_upstream = await asyncio.open_connection(LOOPBACK, self._upstream_port)
+        with contextlib.closing(to_upstream.transport):
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._pump(reader, upstream))
-                group.create_task(self._pump(upstream_reader, writer))
+                group.create_task(self._pump(reader, to_upstream))
+                group.create_task(self._pump(from_upstream, writer))
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward bytes until an end closes the connection; then raise EOFError or OSError."""

@@ -31,7 +31,8 @@ CONSTANTS
   FLOOR_CHECKED, \* the floor is also checked when a request is decided
   GRACE,         \* outcomes of an unregistered broker are kept while resends may arrive
   LEASE,         \* no reply once the session has ended
-  WAITS          \* a connection's next request waits for the response to the one before
+  WAITS,         \* a connection's next request waits for the response to the one before
+  APPLIED        \* with Blocks: no success before every registered broker knows the change
 
 VARIABLES
   zk,      \* ZooKeeper, which is linearizable: one value
@@ -91,9 +92,14 @@ Running(n) == ctl[n].inbox \cup DOMAIN ctl[n].decided
 Set(n, record) == ctl' = [ctl EXCEPT ![n] = record]
 
 Init ==
-  /\ zk = [epoch |-> 0, owner |-> 0, ended |-> {}, counter |-> 0,
-           exists |-> [t \in Topics |-> FALSE], outcomes |-> {},
-           floors |-> [l \in Lives |-> 0], lives |-> [n \in Nodes |-> 1]]
+  /\ zk = [epoch |-> 0,                         \* /controller_epoch
+           owner |-> 0,                         \* of /controller, by its epoch; 0: no controller
+           ended |-> {},                        \* the epochs whose sessions have ended
+           counter |-> 0,                       \* /bridgehead/commit
+           exists |-> [t \in Topics |-> FALSE],
+           outcomes |-> {},                     \* of elements: <<Id(r), topic>>
+           floors |-> [l \in Lives |-> 0],
+           lives |-> [n \in Nodes |-> 1]]       \* /brokers/ids: incarnations; 0: not registered
   /\ pipe = [e \in Epochs |-> <<>>] /\ acks = [e \in Epochs |-> <<>>]
   /\ ctl = [n \in Nodes |-> Standby]
   /\ waits = [r \in Requests |-> Idle] /\ late = {} /\ resp = {} /\ result = [r \in Requests |-> Open]
@@ -122,14 +128,15 @@ ClaimSent(n) ==
 
 Listed == {n \in Nodes : Blocks /\ zk.lives[n] > 0}  \* the registrations in an image read now
 
-\* The image is read after the election: from then on only this session commits.
+\* The image is read after the election: from then on only this session commits. The fields from
+\* counter to listed are the image of zk; exists also has the writes that are only decided.
 BecameActive(n) ==
   /\ ctl[n].epoch > 0 /\ ~ctl[n].loaded /\ ctl[n].epoch \notin zk.ended
   /\ Set(n, [epoch |-> ctl[n].epoch, loaded |-> TRUE, counter |-> zk.counter,
              exists |-> zk.exists, outcomes |-> IF OUTCOMES THEN zk.outcomes ELSE {},
              floors |-> zk.floors, lives |-> zk.lives, listed |-> Listed,
-             inbox |-> {},                    \* received, not decided
-             decided |-> <<>>, \* decided, no response sent
+             inbox |-> {},                    \* requests received, not decided
+             decided |-> <<>>,                \* results of requests without a response yet
              todo |-> <<>>,                   \* decided writes, in no multi yet
              flight |-> <<>>])                \* multis sent, in order, without a result
   /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
@@ -183,7 +190,8 @@ EnvelopeDelayed(r) ==
   /\ late' = late \cup {r}
   /\ UNCHANGED <<zk, pipe, acks, ctl, clients, ghosts>>
 
-\* A response reaches the broker only if the latest attempt was received in the same term.
+\* A response reaches the broker only if the latest attempt was received in the same term. The action
+\* that uses this determines waits' before.
 Response(n, r, end) ==
   IF ATTEMPTS => waits'[r] = ctl[n].epoch THEN resp \cup {[req |-> r, end |-> end]} ELSE resp
 
@@ -212,7 +220,7 @@ DecidedTooLate(n, r) ==
   /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
 
 \* Each element is decided on an image with the writes decided before it. An element that has an
-\* outcome is not decided again.
+\* outcome is not decided again. Requests are decided in rounds: no multi is in flight.
 ExecutionStarted(n, r) ==
   LET c == ctl[n]
       IsDone(t) == <<Id(r), t>> \in c.outcomes
@@ -237,6 +245,8 @@ ExecutionStarted(n, r) ==
 \* Multis. Operation 0 checks the epoch, operation 1 sets the counter; then come the outcomes of the
 \* elements and their effects. All of it is applied, or nothing.
 
+\* num: the counter's new value. writes: elements in order, <<request, topic>>. pruned: requests
+\* whose outcomes are deleted, <<request, whether its life is gone>>.
 Multi(n, writes, pruned) ==
   [num |-> ctl[n].counter + Len(ctl[n].flight) + 1, writes |-> writes, pruned |-> pruned]
 
@@ -364,7 +374,7 @@ RequestDecided(n, r) ==
      ELSE \A w \in Range(c.todo) \cup UNION {Range(m.multi.writes) : m \in Range(c.flight)} :
             w[1] # r
   /\ LEASE => c.epoch \notin zk.ended
-  /\ Blocks => \A b \in Nodes : c.lives[b] > 0 => brokers[b].applied >= c.counter
+  /\ (Blocks /\ APPLIED) => \A b \in Nodes : c.lives[b] > 0 => brokers[b].applied >= c.counter
   /\ UNCHANGED <<waits, late>>
   /\ resp' = Response(n, r, [how |-> "answered", errors |-> c.decided[r]])
   /\ Set(n, [c EXCEPT !.decided = [q \in DOMAIN @ \ {r} |-> @[q]]])
@@ -383,6 +393,18 @@ TimedOut(r) ==
   /\ result' = [result EXCEPT ![r] = EndedBy("timed out")]
   /\ GivenUp({r})
   /\ UNCHANGED <<zk, pipe, acks, ctl, late, life, brokers, budget, ghosts>>
+
+\* The controller has the deadline, too. It may pass before the decision, so nothing was changed, or
+\* during KIP-4's wait.
+DeadlinePassed(n, r) ==
+  LET c == ctl[n]
+      isWaiting == (Blocks \/ Observed) /\ r \in DOMAIN c.decided /\ c.todo = <<>> /\ c.flight = <<>>
+  IN
+  /\ Deadlines /\ IsActive(n) /\ (r \in c.inbox \/ isWaiting)
+  /\ UNCHANGED <<waits, late>>
+  /\ resp' = Response(n, r, EndedBy("timed out"))
+  /\ Set(n, [c EXCEPT !.inbox = @ \ {r}, !.decided = [q \in DOMAIN @ \ {r} |-> @[q]]])
+  /\ UNCHANGED <<zk, pipe, acks, clients, budget, ghosts>>
 
 \* KIP-4: a broker applies the controller's updates. It answers reads after an update that lists its
 \* present registration.
@@ -484,6 +506,7 @@ Next ==
        \/ \E r \in Requests, isLate \in BOOLEAN : EnvelopeReceived(n, r, isLate)
        \/ \E kept \in 0..3 : ConnectionLost(n, kept)
        \/ \E b \in Nodes : FloorReported(n, b)
+       \/ \E r \in Requests : DeadlinePassed(n, r)
        \/ NodeRestarted(n) \/ Unregistered(n)
   \/ \E e \in Epochs : Applied(e) \/ SessionEnded(e)
   \/ \E r \in Requests : ForwardSent(r) \/ ChannelBroken(r) \/ EnvelopeDelayed(r)

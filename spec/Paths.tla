@@ -14,12 +14,17 @@ Step(step, action) ==
   /\ steps' = Append(steps, step)
 
 \* One channel carries all Envelopes of a broker, in order: it breaks for all of them, and a floor
-\* does not overtake them. An Envelope reaches the controller that it was sent to. A controller reads brokers between two rounds of its loop, and sends all
-\* decided writes at once.
+\* does not overtake them. An Envelope reaches the controller that it was sent to. A controller
+\* reads brokers between two rounds of its loop, and sends all decided writes at once.
 Others(r) == {q \in Requests : q # r /\ Request[q].node = Request[r].node}
 IsAlone(r) == \A q \in Others(r) : waits[q] = Idle
 IsQuiet == \A r \in Requests : waits[r] # OnItsWay
 IsSilent(b) == \A r \in Requests : Request[r].node = b => waits[r] # OnItsWay
+\* The controller's own broker applies an update at once. On a channel, the update with a change is
+\* before the response to its request.
+KnowsItself(n) == Blocks => (IsActive(n) /\ brokers[n].applied >= ctl[n].counter)
+IsAfterUpdate(r) == \A i \in DOMAIN log :
+                      log[i].req = r => brokers[Request[r].node].applied >= log[i].num
 
 PathNext ==
   \/ \E n \in Candidates :
@@ -34,13 +39,14 @@ PathNext ==
        \/ IsActive(n) /\ Step(<<"CommitSent", n>>, CommitSent(n, Len(ctl[n].todo)))
        \/ \E kept \in 0..1 : Step(<<"ConnectionLost", n, kept>>, ConnectionLost(n, kept))
        \/ \E b \in Nodes :
-            IsSilent(b) /\ Step(<<"FloorReported", n, b>>, FloorReported(n, b))
+            \/ IsSilent(b) /\ Step(<<"FloorReported", n, b>>, FloorReported(n, b))
+            \/ Step(<<"ImageAdvanced", n, b>>, ImageAdvanced(n, b))
        \/ \E r \in Requests :
             \/ Step(<<"EnvelopeReceived", n, r>>, EnvelopeReceived(n, r, FALSE))
             \/ Step(<<"LateReceived", n, r>>, EnvelopeReceived(n, r, TRUE))
             \/ Step(<<"ExecutionStarted", n, r>>, ExecutionStarted(n, r))
             \/ Step(<<"DecidedTooLate", n, r>>, DecidedTooLate(n, r))
-            \/ Step(<<"RequestDecided", n, r>>, RequestDecided(n, r))
+            \/ KnowsItself(n) /\ Step(<<"RequestDecided", n, r>>, RequestDecided(n, r))
   \/ \E b \in Nodes \ Candidates :
        \/ Step(<<"NodeRestarted", b>>, NodeRestarted(b))
        \/ Step(<<"Unregistered", b>>, Unregistered(b))
@@ -52,7 +58,7 @@ PathNext ==
        \/ Step(<<"ForwardSent", r>>, ForwardSent(r))
        \/ IsAlone(r) /\ Step(<<"ChannelBroken", r>>, ChannelBroken(r))
        \/ IsAlone(r) /\ Step(<<"EnvelopeDelayed", r>>, EnvelopeDelayed(r))
-       \/ Step(<<"Responded", r>>, Responded(r))
+       \/ (Blocks => IsAfterUpdate(r)) /\ Step(<<"Responded", r>>, Responded(r))
   \/ \E t \in Topics : Step(<<"DirectWrite", t>>, DirectWrite(t))
   \/ IsQuiet /\ Step(<<"ControllerZnodeDeleted">>, ControllerZnodeDeleted)
 
@@ -70,6 +76,7 @@ NeverFound == ~OutcomeWasFound
 NeverFoundLater == \A n \in Nodes : (IsActive(n) /\ ctl[n].epoch = EpochMax) =>
                      \A r \in ctl[n].inbox : \A o \in ctl[n].outcomes : o[1] # Id(r)
 NeverExists == \A r \in Requests : ~Answered(r, "exists")
+NeverOk == \A r \in Requests : ~Answered(r, "ok")
 NeverUnknown == \A r \in Requests : ~Answered(r, "unknown")
 NeverTooLate == \A n \in Nodes, r \in Requests :
                   ~(IsActive(n) /\ r \in ctl[n].inbox /\ IsTooLate(n, r))
@@ -88,5 +95,6 @@ IsFollowed ==
     /\ PrintT(<<"epoch", zk.epoch>>)
     /\ PrintT(<<"active", {n \in Nodes : IsActive(n)}>>)
     /\ PrintT(<<"outcomes", zk.outcomes>>)
+    /\ PrintT(<<"informed", {b \in Nodes : Blocks /\ brokers[b].applied >= zk.counter}>>)
     /\ PrintT(<<"replies", [e \in Epochs |-> acks[e]]>>)
 ===============================================================================

@@ -4,7 +4,8 @@
 (* sequences: the events of the nodes of a host, in the order of its clock, and   *)
 (* ZooKeeper's transactions, in the order of zxids. A step takes the next entry   *)
 (* of one of them. Steps without an entry are: an Envelope is taken from the      *)
-(* queue, a connection breaks, a multi is sent again, ZooKeeper rejects a multi.  *)
+(* queue, a connection breaks, a multi is sent again, ZooKeeper rejects a multi,  *)
+(* a deadline passes at the controller.                                           *)
 EXTENDS Forwarding, Integers
 
 CONSTANTS Slices   \* a set of [number, events, commits]
@@ -13,11 +14,13 @@ VARIABLES slice,   \* one of them; it never changes
           zat,     \* how many transactions are explained
           queued,  \* Envelopes that arrived, [node, attempt], not taken yet
           attempt, \* the number of the latest attempt
+          lost,    \* the number of the latest attempt that ended without a response
           replies, \* digests of the responses that controllers decided
           noted,   \* nodes whose last commit_unknown is not followed by a resend yet
           replied  \* whether the broker has a response
 
-seen == <<queued, attempt, replies, noted, replied>>
+attempts == <<attempt, lost>>
+seen == <<queued, attempts, replies, noted, replied>>
 traceVars == <<vars, slice, at, zat, seen>>
 
 Event == slice.events[at + 1]
@@ -32,7 +35,7 @@ NextIs(kind, n) ==
 
 TraceInit ==
   /\ Init /\ slice \in Slices /\ at = 0 /\ zat = 0
-  /\ queued = {} /\ attempt = 0 /\ replies = {} /\ noted = {} /\ replied = FALSE
+  /\ queued = {} /\ attempt = 0 /\ lost = 0 /\ replies = {} /\ noted = {} /\ replied = FALSE
 
 -------------------------------------------------------------------------------
 \* ZooKeeper's transactions.
@@ -68,26 +71,26 @@ TookOffice == /\ Takes("became_active") /\ ctl[Event.node].epoch = Event.epoch
               /\ BecameActive(Event.node) /\ UNCHANGED seen
 
 LeftOffice == /\ Takes("resigned") /\ ctl[Event.node].epoch = Event.epoch
-            /\ Resigned(Event.node)
-              /\ noted' = noted \ {Event.node} /\ UNCHANGED <<queued, attempt, replies, replied>>
+              /\ Resigned(Event.node)
+              /\ noted' = noted \ {Event.node} /\ UNCHANGED <<queued, attempts, replies, replied>>
 
 Restarted ==
   /\ Takes("restarted") /\ NodeRestarted(Event.node)
   /\ queued' = {q \in queued : q.node # Event.node} /\ noted' = noted \ {Event.node}
-  /\ UNCHANGED <<attempt, replies, replied>>
+  /\ UNCHANGED <<attempts, replies, replied>>
 
 \* The process before the one that sent the request ended.
 Former ==
   /\ Takes("former_ended") /\ Set(Event.node, Standby)
   /\ queued' = {q \in queued : q.node # Event.node} /\ noted' = noted \ {Event.node}
-  /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts, attempt, replies, replied>>
+  /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts, attempts, replies, replied>>
 
-Sent == /\ Takes("forward_sent") /\ ForwardSent(1) /\ Event.attempt = attempt + 1
-        /\ attempt' = Event.attempt /\ UNCHANGED <<queued, replies, noted, replied>>
+Sent == /\ Takes("forward_sent") /\ ForwardSent(1) /\ Event.attempt = attempt + 1 /\ lost = attempt
+        /\ attempt' = Event.attempt /\ UNCHANGED <<queued, lost, replies, noted, replied>>
 
 Arrived == /\ Takes("envelope_received") /\ Event.attempt \in 1..attempt
            /\ queued' = queued \cup {[node |-> Event.node, attempt |-> Event.attempt]}
-           /\ UNCHANGED <<vars, attempt, replies, noted, replied>>
+           /\ UNCHANGED <<vars, attempts, replies, noted, replied>>
 
 \* Silent: the controller takes an Envelope.
 Taken ==
@@ -101,7 +104,7 @@ Taken ==
                                                               ELSE @ \cup {1}])
                  /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
           ELSE EnvelopeReceived(q.node, 1, isLate)
-  /\ UNCHANGED <<attempt, replies, noted, replied>>
+  /\ UNCHANGED <<attempts, replies, noted, replied>>
 
 \* NOT_CONTROLLER ends the attempt; any other error ends the request.
 Rejected ==
@@ -111,7 +114,8 @@ Rejected ==
        THEN /\ waits' = [waits EXCEPT ![1] = IF @ = Idle THEN Idle ELSE EpochMax]
             /\ resp' = resp \cup {[req |-> 1, end |-> EndedBy("rejected")]}
      ELSE UNCHANGED <<waits, resp>>
-  /\ UNCHANGED <<zk, pipe, acks, ctl, late, clients, budget, ghosts, attempt, replies, noted, replied>>
+  /\ UNCHANGED <<zk, pipe, acks, ctl, late, clients, budget, ghosts, attempts, replies,
+                 noted, replied>>
 
 \* What the slice leaves out: the counter and the topics that this decision is made on.
 Informed ==
@@ -156,7 +160,7 @@ Unknown ==
   /\ LET c == ctl[Event.node] IN
      /\ IsActive(Event.node) /\ c.flight # <<>> /\ Head(c.flight).state = "unknown"
      /\ Head(c.flight).multi.num = Event.num
-  /\ noted' = noted \cup {Event.node} /\ UNCHANGED <<vars, queued, attempt, replies, replied>>
+  /\ noted' = noted \cup {Event.node} /\ UNCHANGED <<vars, queued, attempts, replies, replied>>
 
 \* Silent: the connection breaks before a commit_unknown.
 Broke == /\ Silent /\ UNCHANGED seen
@@ -166,7 +170,7 @@ Broke == /\ Silent /\ UNCHANGED seen
               /\ ConnectionLost(n, kept)
 
 \* Silent: the multi is sent again.
-Resent == /\ Silent /\ UNCHANGED <<queued, attempt, replies, replied>>
+Resent == /\ Silent /\ UNCHANGED <<queued, attempts, replies, replied>>
           /\ \E n \in noted : CommitUnknown(n) /\ noted' = noted \ {n}
 
 \* Silent: ZooKeeper rejects a multi.
@@ -184,19 +188,26 @@ Decided ==
   /\ Takes("request_decided") /\ ctl[Event.node].epoch = Event.epoch
   /\ RequestDecided(Event.node, 1)
   /\ ctl[Event.node].decided[1] = Event.errors
-  /\ replies' = replies \cup {Event.digest} /\ UNCHANGED <<queued, attempt, noted, replied>>
+  /\ replies' = replies \cup {Event.digest} /\ UNCHANGED <<queued, attempts, noted, replied>>
 
 \* NOT_CONTROLLER, or no reply at all: the broker gives up the attempt.
 Lost ==
   /\ Takes("forward_lost") /\ Event.attempt = attempt
-  /\ GivenUp({1}) /\ late' = late \ {1}
-  /\ UNCHANGED <<zk, pipe, acks, ctl, clients, budget, ghosts, seen>>
+  /\ GivenUp({1}) /\ late' = late \ {1} /\ lost' = attempt
+  /\ UNCHANGED <<zk, pipe, acks, ctl, clients, budget, ghosts, queued, attempt, replies,
+                 noted, replied>>
+
+\* Silent: the deadline passes at the controller, which has no event for it.
+Overdue == /\ Silent /\ UNCHANGED seen
+           /\ at < Len(slice.events) /\ Event.kind = "forward_replied" /\ Event.timedOut
+           /\ \E n \in Nodes : DeadlinePassed(n, 1)
 
 Replied ==
   /\ Takes("forward_replied") /\ Event.attempt = attempt
-  /\ \E p \in resp : IF Event.isFinal THEN p.end.how = "rejected"
+  /\ \E p \in resp : IF Event.timedOut THEN p.end.how = "timed out"
+                     ELSE IF Event.isFinal THEN p.end.how = "rejected"
                      ELSE p.end.how = "answered" /\ Event.digest \in replies
-  /\ replied' = TRUE /\ UNCHANGED <<vars, queued, attempt, replies, noted>>
+  /\ replied' = TRUE /\ UNCHANGED <<vars, queued, attempts, replies, noted>>
 
 Answered ==
   /\ Takes("responded")
@@ -208,7 +219,7 @@ TraceNext ==
   \/ Elected \/ Ended \/ OwnerDeleted \/ Skipped \/ Changed \/ Committed
   \/ TookOffice \/ LeftOffice \/ Restarted \/ Former \/ Sent \/ Arrived \/ Taken \/ Rejected \/ Informed
   \/ Conflicted \/ Started \/ SentMulti \/ Unknown \/ Broke \/ Resent \/ Refused \/ Acknowledged
-  \/ Decided \/ Lost \/ Replied \/ Answered
+  \/ Decided \/ Lost \/ Overdue \/ Replied \/ Answered
 
 TraceSpec == TraceInit /\ [][TraceNext]_traceVars
 

@@ -37,6 +37,7 @@ PARTS: Final = (
     "GRACE",
     "LEASE",
     "WAITS",
+    "APPLIED",
 )
 FAULTS: Final = ("losses", "breaks", "delays", "deletions", "restarts", "unregistered", "direct")
 
@@ -183,10 +184,11 @@ MODELS: Final = (
     ),
     Model(
         name="blocking",
-        about="a success waits until every registered broker knows the change (KIP-4)",
+        about="a success waits until every registered broker knows the change (KIP-4), or is late",
         requests=(request(1, 1, "create", "t"),),
         budget={"unregistered": 1, "breaks": 1},
         blocks=True,
+        deadlines=True,
     ),
     Model(
         name="connection",
@@ -218,6 +220,7 @@ CONTROLS: Final = (
     Control("GRACE", "registration", "AtMostOnce"),
     Control("LEASE", "deletion", "ErrorWasTrue"),
     Control("WAITS", "connection", "ConnectionsAreInOrder"),
+    Control("APPLIED", "blocking", "SuccessIsVisible"),
 )
 # What the design does not claim, with the model that shows why (docs/specification.md). The other
 # limits are paths (spec/paths.py): nodes have them, too.

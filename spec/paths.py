@@ -67,6 +67,7 @@ GOALS: Final = (
     Goal("outcome_was_found", "failover", "NeverFound", candidates=2),
     Goal("next_controller_found_outcome", "failover", "NeverFoundLater", candidates=2),
     Goal("topic_existed", "failover", "NeverExists"),
+    Goal("every_broker_knew", "blocking", "NeverOk"),
     Goal("topic_was_unknown", "deletion", "NeverUnknown"),
     Goal("copy_came_too_late", "pruning", "NeverTooLate"),
     Goal("write_conflicted", "direct", "NeverConflict"),

@@ -256,6 +256,32 @@ async def a_watch_event_arrives_before_the_reply_that_shows_its_change(
     return order
 
 
+async def a_watch_below_names_every_change_of_a_tree(open_session: OpenSession) -> Any:
+    """The root need not exist, and its deletion does not end the watch."""
+    session, other = await open_session(), await open_session()
+    seen: list[str] = []
+    await session.watch_below("/w", seen.append)
+    for change in (
+        *(Create("/w"), Create("/w/n-", sequential=True), SetData("/w/n-0000000000", b"1")),
+        *(Create("/wx"), Create("/w/a"), Create("/w/a/b"), Delete("/w/a/b"), Delete("/w/a")),
+        *(Delete("/w/n-0000000000"), Delete("/w"), Create("/w")),
+    ):
+        await write(other, change)
+    await session.sync()
+    await asyncio.sleep(0)
+    return seen, session.watches_below("/w"), session.watches_below("/wx")
+
+
+async def a_watch_below_ends_silently_with_the_session(open_session: OpenSession) -> Any:
+    session, other = await open_session(), await open_session()
+    seen: list[str] = []
+    await session.watch_below("/w", seen.append)
+    await session.expire()
+    await until(lambda: session.state is SessionState.LOST)
+    await write(other, Create("/w"))
+    return seen, session.watches_below("/w")
+
+
 NO_NODE, BAD_VERSION, NODE_EXISTS, EPHEMERAL, NOT_EMPTY = -101, -103, -110, -108, -111
 
 EXPECTED: Final[dict[Case, Any]] = {
@@ -303,4 +329,13 @@ EXPECTED: Final[dict[Case, Any]] = {
     a_watch_of_a_read_that_found_nothing_is_not_set: [],
     all_watches_fire_when_the_session_ends: ["children", "data", "existence"],
     a_watch_event_arrives_before_the_reply_that_shows_its_change: ["event", "reply b'1'"],
+    a_watch_below_names_every_change_of_a_tree: (
+        [
+            *("/w", "/w/n-0000000000", "/w/n-0000000000", "/w/a", "/w/a/b", "/w/a/b", "/w/a"),
+            *("/w/n-0000000000", "/w", "/w"),
+        ],
+        True,
+        False,
+    ),
+    a_watch_below_ends_silently_with_the_session: ([], False),
 }

@@ -13,7 +13,7 @@ from spec.models import CONTROLS
 from tests.kill_matrix.counterexamples import COUNTEREXAMPLES, Counterexample
 from tests.kill_matrix.evidence_mutants import EVIDENCE_MUTANTS
 from tests.kill_matrix.golden import WITHOUT_SEEDED_BUG, example_of_each_property
-from tests.kill_matrix.not_explained import NOT_EXPLAINED
+from tests.kill_matrix.not_explained import EXPLAINED, NOT_EXPLAINED
 from tools.generate_reference import MARK
 
 _INTRODUCTION: Final = """\
@@ -61,10 +61,12 @@ These bugs (`chaos/bugs`) are seeded into nodes.
 
 - The column *found by* has the violated properties. If no property finds the bug, the column has
   what the test observes.
-- The column *specification*: `bridgehead judge --spec` finds requests in the run that no behaviour
-  of the specification explains (`tests/integration/test_specification.py`). The other bugs are
-  about time, rights, contents or records, which the specification does not have, or about floors
-  and connections, which the evidence of one request does not show.
+- The column *specification*, `rejects`: `bridgehead judge --spec` finds requests in the run that
+  no behaviour of the specification explains. `explains`: the bug is one of elections, commits,
+  identities or floors, but the specification explains its runs; the reasons are
+  [below](#bugs-that-the-specification-explains). `tests/integration/test_specification.py` shows
+  both. The other bugs are about rights, contents, records or migrations, which the specification
+  does not have.
 - The column *tier*: in `local` the nodes are processes, in `simulated` they are simulated
   ([chaos](chaos.md)), and in `unit test` there are no nodes.
 - The column *test* has the test's file below `tests`.\
@@ -96,13 +98,14 @@ def kill_matrix_page() -> str:
     rejected = {name for _, *names in NOT_EXPLAINED for name in names}
     replays = [c for c in COUNTEREXAMPLES.values() if isinstance(c, Counterexample)]
     rejected |= {replay.bug for replay in replays if not replay.is_explained}
+    explained = {bug: why for bug, why, _ in EXPLAINED}
     page += _table(
         ("bug", "found by", "specification", "tier", "test"),
         (
             (
                 f"`{bug.name}`",
                 bug.found_by,
-                "rejects" if bug.name in rejected else "",
+                "rejects" if bug.name in rejected else "explains" * (bug.name in explained),
                 _tier(bug),
                 f"`{bug.test}`",
             )
@@ -111,6 +114,8 @@ def kill_matrix_page() -> str:
     )
     page += ["", "No seeded bug of a node violates these properties:", ""]
     page += _table(("property", "reason"), WITHOUT_SEEDED_BUG.items())
+    page += ["", "### Bugs that the specification explains", ""]
+    page += _table(("bug", "reason"), ((f"`{bug}`", why) for bug, why in explained.items()))
     return "\n".join([*page, ""])
 
 

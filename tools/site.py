@@ -4,6 +4,8 @@
 - `reference/python.md` is generated: mkdocstrings reads the docstrings of the public modules.
 - Links to pages lead to the page of the site. Links to source code become plain text, because the
   site does not contain the code.
+- A page opens without the search index, which is heavier than any page, and without the pictures
+  that a reader has not scrolled to.
 """
 
 from __future__ import annotations
@@ -29,6 +31,27 @@ OUTSIDE: Final = {
 _SECTIONS: Final = {"How Kafka behaves": "kafka", "Decisions": "adr"}
 _PYTHON_PAGE: Final = "reference/python.md"
 _LINK: Final = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+# The theme requests the index when a page opens; it says "Initializing search" until it has it.
+_SEARCH_ON_USE: Final = """<script>
+{
+  const { open, send } = XMLHttpRequest.prototype;
+  XMLHttpRequest.prototype.open = function (method, url, ...more) {
+    this.waits = String(url).endsWith("/search_index.json");
+    return open.call(this, method, url, ...more);
+  };
+  XMLHttpRequest.prototype.send = function (body) {
+    const isUsed = () => document.activeElement?.name === "query" || location.search.includes("q=");
+    if (!this.waits || isUsed()) return send.call(this, body);
+    const begin = () => {
+      if (!isUsed()) return;
+      removeEventListener("focusin", begin);
+      send.call(this, body);
+    };
+    addEventListener("focusin", begin);
+  };
+}
+</script>
+"""
 _FENCED: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -76,6 +99,16 @@ def on_page_markdown(markdown: str, *, page: Any, files: Any, **_: Any) -> str:
         return f"[{text}]({relative}{f'#{anchor}' if anchor and uri != 'index.md' else ''})"
 
     return _outside_of_code(markdown, rewritten)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Let the browser fetch pictures when they come near."""
+    return html.replace("<img ", '<img loading="lazy" ')
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Let search fetch its index when it is used."""
+    return output.replace("</head>", f"{_SEARCH_ON_USE}</head>", 1)
 
 
 def page_of(source: str, path: str) -> str:

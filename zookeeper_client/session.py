@@ -20,6 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
 from kazoo.client import KazooClient, KazooState
@@ -32,6 +33,7 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.connection import ConnectionHandler
+from kazoo.protocol.serialization import Watch
 from kazoo.retry import KazooRetry
 
 from cluster_model.session_state import (
@@ -44,6 +46,7 @@ from cluster_model.znodes.access import OPEN_ACCESS, ZnodeAcl, ZooKeeperAccess
 from cluster_model.znodes.operations import Create, Operation
 from zookeeper_client.tls_handler import TlsHandler
 from zookeeper_client.wire import (
+    AddWatch,
     MultiRead,
     MultiResult,
     PrebuiltMulti,
@@ -159,6 +162,13 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
         self.granted_ms = math.inf
         self._sent_s: deque[float] = deque()
         self._pinged = self.last_contact_s
+        # Called on the event loop with the path of each watch event, before kazoo's own watches.
+        self.on_event: Callable[[str], None] = lambda _path: None
+
+    def _read_watch_event(self, buffer: bytes, offset: int) -> None:
+        event, _ = Watch.deserialize(buffer, offset)
+        self.client.handler.completion_queue.put(partial(self.on_event, event.path))
+        super()._read_watch_event(buffer, offset)
 
     def _connect(self, *arguments: Any) -> Any:
         sent_s = time.monotonic()
@@ -229,7 +239,10 @@ class ZooKeeperSession:
             self._client._conn_retry.copy(),
             logger=self._client.logger,
         )
+        self._connection.on_event = self._event
         self._client._connection = self._connection
+        # The callbacks of `watch_below`, by path. The server forgets them with the connection.
+        self._below: dict[str, Callable[[str], None]] = {}
         self._client.add_listener(self._state_changed)
 
     @property
@@ -323,6 +336,8 @@ class ZooKeeperSession:
         if self.state in (SessionState.LOST, announced):
             return
         self.state = announced
+        if self.state is not SessionState.CONNECTED:
+            self._below.clear()
         if self.state is SessionState.LOST:
             self._lost_event.set()
         elif self.state is SessionState.CONNECTED:
@@ -459,6 +474,32 @@ class ZooKeeperSession:
             watch,
         )
         return cast(list[str], names)
+
+    async def watch_below(self, path: str, changed: Callable[[str], None]) -> None:
+        """Call `changed` with the path of each znode that is created, written or deleted.
+
+        `path` itself, which need not exist, and all znodes below it are watched. The watch lasts
+        until the connection breaks; then nothing is called. It replaces an earlier one on `path`.
+
+        Raises:
+            ConnectionLostError: the connection broke. There is no watch.
+        """
+        self._below[path] = changed  # An event may arrive directly after the reply.
+        try:
+            await self._send(AddWatch(self._chroot + path))
+        except BaseException:
+            self._below.pop(path, None)
+            raise
+
+    def watches_below(self, path: str) -> bool:
+        """Return whether `watch_below` watches this path on the current connection."""
+        return path in self._below
+
+    def _event(self, path: str) -> None:
+        path = path.removeprefix(self._chroot)
+        for parent, changed in list(self._below.items()):
+            if path == parent or path.startswith(parent + "/"):
+                changed(path)
 
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
         """Read many znodes, `READS_PER_REQUEST` per request; the results are in the same order.

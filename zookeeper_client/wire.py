@@ -1,4 +1,4 @@
-"""ZooKeeper requests that kazoo lacks or encodes slowly: a prebuilt multi, and MultiRead.
+"""ZooKeeper requests that kazoo lacks or encodes slowly: a prebuilt multi, MultiRead, AddWatch.
 
 kazoo can send any object that has a `type` and a method `serialize`. It passes the reply to the
 object's method `deserialize`, on the connection's thread. Encoding a multi in one pass takes a
@@ -24,7 +24,8 @@ _VERSION_AT: Final = 32  # the offset of `version` in a stat
 # The header of a result, and the int that follows it: a length, a count or an error code.
 _RESULT: Final = struct.Struct("!iBii")
 _CREATE, _DELETE, _GET_DATA, _SET_DATA, _GET_CHILDREN, _CHECK = 1, 2, 4, 5, 8, 13
-_MULTI, _MULTI_READ = 14, 22
+_MULTI, _MULTI_READ, _ADD_WATCH = 14, 22, 106
+_PERSISTENT_RECURSIVE: Final = 1
 _ERROR: Final = -1
 _OK, _RUNTIME_INCONSISTENCY = 0, -2
 _DONE: Final = _MULTI_HEADER.pack(-1, 1, -1)
@@ -115,6 +116,26 @@ class PrebuiltMulti:
             index += 1
             (kind, done, _) = _MULTI_HEADER.unpack_from(data, offset)
         return [MultiResult(zxid, 0, _RUNTIME_INCONSISTENCY)]
+
+
+class AddWatch:
+    """A kazoo request: a watch on a znode and all znodes below it that fires again and again.
+
+    It needs ZooKeeper 3.6, as MultiRead does.
+    """
+
+    type = _ADD_WATCH
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def serialize(self) -> bytes:
+        """Return the body; kazoo prepends xid and type."""
+        return _text(self._path) + _INT.pack(_PERSISTENT_RECURSIVE)
+
+    def deserialize(self, _data: bytes, _offset: int) -> bool:
+        """The header of the reply has said that the watch is set."""
+        return True
 
 
 class Stat(NamedTuple):

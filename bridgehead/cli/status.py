@@ -146,7 +146,9 @@ def down(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
     """Stop the cluster and keep its data."""
     from bridgehead.cluster.client import ControlClient
 
-    stopped = ControlClient(data_dir).down()
+    stopped = ControlClient(data_dir).down(
+        on_wait=lambda: say("Sealing the evidence; with gigabytes of it, this takes minutes ...")
+    )
     say("Stopped." if stopped else f"No cluster is running in {data_dir.resolve()}.")
 
 

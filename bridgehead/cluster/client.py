@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ from bridgehead.cluster.data_directory import DataDirectory
 from bridgehead.cluster.errors import HIDE_FROM_PYTEST, ClusterError
 
 __tracebackhide__ = HIDE_FROM_PYTEST
-_DOWN_TIMEOUT_S = 60.0
+_DOWN_TIMEOUT_S = 600.0  # Sealing gigabytes of evidence on a busy machine takes minutes.
+_SAYS_THAT_IT_WAITS_AFTER_S = 3.0
 _COMMAND_TIMEOUT_S = 90.0
 _RESTART_TIMEOUT_S = 240.0
 _POLL_S = 0.02
@@ -28,14 +29,21 @@ class ControlClient:
         """Return phase, ZooKeeper, controller, and every broker's condition, pid and state."""
         return self._command({"command": "status"})
 
-    def down(self) -> bool:
-        """Stop the cluster and wait until it has stopped; return False if none was running."""
+    def down(self, on_wait: Callable[[], None] | None = None) -> bool:
+        """Stop the cluster and wait until it has stopped; return False if none was running.
+
+        `on_wait` is called once if that takes longer than a few seconds.
+        """
         if not self.directory.is_claimed():
             return False
         self._command({"command": "down"})
-        deadline = time.monotonic() + _DOWN_TIMEOUT_S
+        begun = time.monotonic()
         while self.directory.is_claimed():
-            if time.monotonic() > deadline:
+            waited_s = time.monotonic() - begun
+            if on_wait is not None and waited_s > _SAYS_THAT_IT_WAITS_AFTER_S:
+                on_wait()
+                on_wait = None
+            if waited_s > _DOWN_TIMEOUT_S:
                 raise ClusterError(
                     f"The cluster in {self.directory.root} did not stop within "
                     f"{_DOWN_TIMEOUT_S:.0f} s; its supervisor is pid {self.directory.owner_text()}."

@@ -126,13 +126,19 @@ class Captions:
         controller = event["controller_id"]
         verb = "resends" if event["attempt"] > 1 else "forwards"
         if not self._rows.is_running(self._rows.value("peer", position), position):
-            return f"{who} {verb} {request} to broker {controller}, which is down: it gets nothing."
+            return (
+                f"{who} {verb} {request} to broker {controller}, which is down. It repeats this "
+                "until a controller responds."
+            )
         if event["attempt"] > 1:
             text = f"{who} resends {request} to the controller, broker {controller}"
             zxid = self._recorded_zxid(position)
             if zxid:
                 return f"{text}; its outcome is recorded (zxid {zxid:#x}), so nothing runs twice."
-            return f"{text}, attempt {event['attempt']}, with the same identity as before."
+            text += f", attempt {event['attempt']}, with the same identity as before"
+            # Without any recorded outcome, ZooKeeper's log may be unknown.
+            runs = ": no outcome is recorded, so it still has to run" if self._rows.links else ""
+            return f"{text}{runs}."
         if self._flag(position, LOCAL):
             return f"{who} is the controller and hands {request} to itself."
         return f"{who} forwards {request} to the controller, broker {controller}, in an Envelope."
@@ -141,7 +147,10 @@ class Captions:
         """An attempt to forward ended."""
         who, request = self._who(position), self._request(position)
         if event["error"] is None:
-            return f"{who} gets no reply for {request}: its outcome is unknown to it."
+            return (
+                f"{who} gets no reply for {request}: it cannot know the outcome, so it will resend "
+                "the request with the same identity."
+            )
         if event["error"] == ErrorCode.NOT_CONTROLLER:
             return f"{who} learns that the peer no longer is the controller; {request} waits."
         if event["error"]:
@@ -194,7 +203,8 @@ class Captions:
         """A multi left the controller."""
         return (
             f"{self._who(position)} sends commit {event['number']} of epoch {event['epoch']} to "
-            f"ZooKeeper: one multi of {event['operations']} operations, fenced by the epoch."
+            f"ZooKeeper: a multi, whose {event['operations']} operations apply together, and only "
+            "if there is no newer controller."
         )
 
     def transaction(self, position: int, event: Event) -> str:
@@ -268,7 +278,10 @@ class Captions:
     def claimed(self, position: int, event: Event) -> str:
         """A candidate claims an epoch."""
         who = self._who(position)
-        return f"{who} asks ZooKeeper to become the controller of epoch {event['epoch']}."
+        return (
+            f"{who} asks ZooKeeper to become the controller of epoch {event['epoch']}: only the "
+            "first broker that creates /controller does."
+        )
 
     def active(self, position: int, event: Event) -> str:
         """A controller is active."""
@@ -304,6 +317,12 @@ class Captions:
 
     def fault(self, position: int, event: Event) -> str:
         """A fault begins."""
+        target = self._rows.value("peer", position)
+        if event["action"] == "kill" and target and target == self._rows.controller(position):
+            return (
+                f"Fault: {node_name(str(event['target'])).lower()}, the controller, is killed. "
+                "Requests wait until its ZooKeeper session ends and another broker is elected."
+            )
         return f"Fault: {words(event['action'])} at {node_name(str(event['target'])).lower()}."
 
     def healed(self, position: int, event: Event) -> str:

@@ -79,10 +79,7 @@ def exported_page(reader: RunReader, verdicts: Any, name: str) -> str:
         f"style-src 'sha256-{_digest(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     data = [
-        _data(
-            "about",
-            orjson.dumps(about, option=orjson.OPT_NON_STR_KEYS).decode().replace("<", "\\u003c"),
-        ),
+        _data("about", _text(about)),
         _data("rows", _compressed(model.Batches(reader).pack(0, count))),
         _data("operations", _compressed(orjson.dumps(_operations(reader)))),
         _data("verdicts", _compressed(orjson.dumps(verdicts))),

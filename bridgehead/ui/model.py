@@ -16,7 +16,10 @@ from bridgehead.ui.rows import COLUMNS, FAILED, NO_ERROR, packed
 from bridgehead.ui.vocabulary import LANES, NUMBERS, described
 
 _TRANSACTION: Final = NUMBERS["transaction"]
-_FLAGS: Final = ("LOCAL", "CLOSED", "FAILED", "CONTROLLER_CREATED", "CONTROLLER_DELETED", "WRITES")
+_FLAGS: Final = (
+    *("LOCAL", "CLOSED", "FAILED", "CONTROLLER_CREATED", "CONTROLLER_DELETED", "WRITES"),
+    "REPEATED",
+)
 _DESCRIBED: Final = ("run_id", "scenario", "seed", "brokers", "session_timeout_ms", "versions")
 _HIDDEN: Final = "/bridgehead"
 ROWS_OF_DETAILS_MAX: Final = 500

@@ -103,12 +103,15 @@ class RunReader:
             while self._read(file, _CHUNK_BYTES):
                 pass
 
-    def read_in_steps(self, step_bytes: int = _STEP_BYTES) -> Iterator[float]:
-        """Read a run that has ended; yield the share that was read each time rows are released.
+    def read_in_steps(
+        self, step_bytes: int = _STEP_BYTES, *, ended: bool = True
+    ) -> Iterator[float]:
+        """Read a run; yield the share that was read each time rows are released.
 
         The order of the rows is that of a run that is read at once: rows are released once every
         process was read up to their time and a margin. The rows of several hosts, whose clocks may
-        differ by more, are released at the end.
+        differ by more, are released at the end. The last rows of a run that has not `ended` are not
+        released: `poll` continues.
         """
         self._find_files()
         total = sum(f.path.stat().st_size for f in self.files if f.path.is_file()) or 1
@@ -130,7 +133,8 @@ class RunReader:
                 released_at = done
                 collector.release(until_ms - _MARGIN_MS)
                 yield done / total
-        collector.release()
+        if ended:
+            collector.release()
         yield 1.0
 
     def line(self, position: int) -> bytes:

@@ -40,6 +40,7 @@ COLUMNS: Final = {
 _PLACES: Final = {"file": "H", "offset": "Q", "length": "I", "previous": "I"}
 NO_ERROR: Final = -32768
 LOCAL, CLOSED, FAILED, CONTROLLER_CREATED, CONTROLLER_DELETED, WRITES = 1, 2, 4, 8, 16, 32
+REPEATED: Final = 64  # a resend to a broker that gave no reply, or that it gave none again
 TEXTS_MAX: Final = 100_000
 CLIENTS_MAX: Final = 2_000
 ELEMENTS_SHOWN_MAX: Final = 5
@@ -57,6 +58,7 @@ _TEXT_FIELDS: Final = {
 }
 _RECEIVED, _DECIDED, _METRICS = NUMBERS["received"], NUMBERS["decided"], NUMBERS["metrics"]
 _RESPONDED: Final = NUMBERS["responded"]
+_SENT, _REPLIED = NUMBERS["forward_sent"], NUMBERS["forward_replied"]
 _FAULTS: Final = frozenset((NUMBERS["fault"], NUMBERS["healed"]))
 _LIVES: Final = frozenset(NUMBERS[key] for key in ("started", "stopped", "ended", "fault"))
 _KILL: Final = "kill"  # the fault
@@ -133,6 +135,7 @@ class Request:
     elements: tuple[str, ...] = ()
     element_count: int = 0
     error: int = NO_ERROR  # the first code that is not 0, of the request or of an element
+    asked: int = 0  # the broker that got the last Envelope
 
     def described(self) -> list[Any]:
         """Return the request for the page's scripts."""
@@ -164,6 +167,8 @@ class Rows:
     late: int = 0  # rows that came after later rows had been shown
     # Node -> positions at which it started (True) or ended (False).
     lives: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
+    # Positions of the transactions that made a node the controller, or (0) removed it.
+    terms: list[tuple[int, int]] = field(default_factory=list)
     _last: dict[int, int] = field(default_factory=dict)  # request -> its last position
     _links_of: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     _by_id: dict[str, Request] = field(default_factory=dict)
@@ -238,6 +243,7 @@ class Rows:
             del self._by_id[request.request_id], self._by_handle[request.handle]
         for lives in self.lives.values():
             del lives[: max(bisect_left(lives, (self.base, False)) - 1, 0)]
+        del self.terms[: max(bisect_left(self.terms, (self.base, 0)) - 1, 0)]
         first = self.columns["t"][0] if self.columns["t"] else 0.0
         self.samples = [sample for sample in self.samples if sample[0] >= first]
 
@@ -258,6 +264,11 @@ class Rows:
         lives = self.lives.get(node, [])
         before = bisect_right(lives, (position, True)) - 1
         return before < 0 or lives[before][1]
+
+    def controller(self, position: int) -> int:
+        """Return the node that is the controller before a position; 0: none, or it is not known."""
+        before = bisect_left(self.terms, (position, 0)) - 1
+        return self.terms[before][1] if before >= 0 else 0
 
     def links_since(self, position: int) -> list[tuple[int, int]]:
         """Return the links of transactions from a position on."""
@@ -295,6 +306,7 @@ class Collector:
         self._needed: list[tuple[int, tuple[Any, ...]]] = []
         self._links: dict[int, list[int]] = {}
         self._lives: dict[int, tuple[int, bool]] = {}
+        self._terms: dict[int, int] = {}
         self._waiting = self._no_rows()
         self._chunk: list[tuple[Any, ...]] = []
         self._count = 0
@@ -389,6 +401,8 @@ class Collector:
             if row in self._lives:
                 node, runs = self._lives[row]
                 self.rows.lives.setdefault(node, []).append((start + place, runs))
+            if row in self._terms:
+                self.rows.terms.append((start + place, self._terms[row]))
         self._keep(order[count:])
         return count
 
@@ -409,6 +423,7 @@ class Collector:
             handles[row]: numbers for row, numbers in self._links.items() if row in handles
         }
         self._lives = {handles[row]: life for row, life in self._lives.items() if row in handles}
+        self._terms = {handles[row]: node for row, node in self._terms.items() if row in handles}
         self._count = len(order)
 
     def _row(self, event: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -449,6 +464,8 @@ class Collector:
             request.error = error
         self._note_causes(kind, event)
         peer = self._peer(kind, get)
+        if kind in (_SENT, _REPLIED):
+            flags |= self._repeated(kind, request, event, peer)
         if kind in _LIVES and (kind != NUMBERS["fault"] or event["action"] == _KILL):
             self._lives[self._count] = peer or node, kind == NUMBERS["started"]
         return (
@@ -457,6 +474,14 @@ class Collector:
             *(peer, min(get("attempt") or 0, 0xFFFF)),
             *(NO_ERROR if error is None else error, kind, lane, flags),
         )
+
+    @staticmethod
+    def _repeated(kind: int, request: Request, event: Mapping[str, Any], peer: int) -> int:
+        """Return REPEATED if the row says what rows of earlier attempts have said."""
+        if kind == _REPLIED:
+            return REPEATED if event["error"] is None and event["attempt"] > 1 else 0
+        asked, request.asked = request.asked, peer
+        return REPEATED if asked == peer and event["attempt"] > 2 else 0
 
     def _note_causes(self, kind: int, event: Mapping[str, Any]) -> None:
         get = event.get
@@ -510,6 +535,8 @@ class Collector:
         requests = {self.rows.request_of(outcome["request_id"]).handle for outcome in outcomes}
         if requests:
             self._links[self._count] = sorted(requests)
+        if flags & (CONTROLLER_CREATED | CONTROLLER_DELETED):
+            self._terms[self._count] = peer
         zxid = line["zxid"]
         self._note_causes(_TRANSACTION, {"zxid": zxid, "number": number or None})
         if flags & CONTROLLER_CREATED:

@@ -38,6 +38,9 @@ STREAMS_MAX: Final = 20
 _DROPPED_AT_ONCE: Final = 50_000
 _ROWS_OF_A_BATCH_MAX: Final = 20_000
 _POLL_S: Final = 0.2
+# A busy cluster is read less often: each reading also orders all rows that are held back.
+_BUSY_POLL_S: Final = 1.0
+_BUSY_ROWS: Final = 200  # since the last reading
 _HOLD_MS: Final = 800.0  # an event may be written this much later than an event that it caused
 _HEARTBEAT_S: Final = 15.0
 _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -72,7 +75,7 @@ class Served:
     action_token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     rows_max: int = ROWS_MAX
     scenarios: Scenarios | None = None
-    share_read: float = 1.0
+    share_read: float = 0.0  # of what was written before this process started
     ended: bool = False  # no row will be added
     streams: int = 0
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -229,7 +232,7 @@ class _Pages:
         """Return the first rows; the stream has the others."""
         served, rows = self._served, self._served.reader.collector.rows
         async with served.news:  # no row is added meanwhile
-            await served.news.wait_for(lambda: served.live or served.ended or len(rows))
+            await served.news.wait_for(lambda: len(rows) or served.share_read >= 1.0)
             stop = min(len(rows), rows.base + _ROWS_OF_A_BATCH_MAX)
             batches = model.Batches(served.reader)
             data = await asyncio.to_thread(batches.pack, rows.base, stop, served.share_read)
@@ -345,6 +348,7 @@ async def _follow(served: Served) -> None:
     """Read what the cluster writes, until it stops; then read the rest."""
     directory = DataDirectory(served.data_dir) if served.data_dir is not None else None
     collector = served.reader.collector
+    await _catch_up(served)
     while not served.ended:
         ended = directory is not None and not directory.is_claimed()
         if ended:
@@ -352,14 +356,29 @@ async def _follow(served: Served) -> None:
         async with served.news:
             await asyncio.to_thread(served.reader.poll)
             until = float("inf") if ended else collector.now_ms() - _HOLD_MS
-            collector.release(until)
-            excess = len(collector.rows) - collector.rows.base - served.rows_max
-            if excess > 0:
-                count = max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4))
-                await asyncio.to_thread(model.drop, served.reader, count)
+            released = collector.release(until)
+            await _drop_excess(served)
             served.ended = ended
             served.news.notify_all()
-        await asyncio.sleep(_POLL_S)
+        await asyncio.sleep(_POLL_S if released < _BUSY_ROWS else _BUSY_POLL_S)
+
+
+async def _catch_up(served: Served) -> None:
+    """Read what was written before this process started; meanwhile pages show what was read."""
+    steps = served.reader.read_in_steps(ended=False)
+    while served.share_read < 1.0:
+        async with served.news:
+            served.share_read = await asyncio.to_thread(next, steps, 1.0)
+            await _drop_excess(served)
+            served.news.notify_all()
+
+
+async def _drop_excess(served: Served) -> None:
+    rows = served.reader.collector.rows
+    excess = len(rows) - rows.base - served.rows_max
+    if excess > 0:
+        count = max(excess, min(_DROPPED_AT_ONCE, served.rows_max // 4))
+        await asyncio.to_thread(model.drop, served.reader, count)
 
 
 def open_run(run: Path, log_folders: Sequence[str] = ()) -> RunReader:

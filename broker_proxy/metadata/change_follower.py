@@ -1,8 +1,9 @@
 """Follows Kafka's change notifications: sequential znodes that each name what has changed.
 
-Configs, tokens and ACLs differ in what a notification names, and in how that is read. kazoo drops
-watches at every reconnect, so they are set again then. Notifications are purged 15 minutes after
-their creation.
+Configs, tokens and ACLs differ in what a notification names, and in how that is read. Watches end
+with the connection, so they are set again at every reconnect, and the notifications are listed.
+Notifications are purged 15 minutes after their creation, so there may be many. Those of configs and
+tokens are therefore not listed after each change: a persistent watch names the new ones.
 
 A notification is new if the last listing did not have it. Sequence numbers are not compared: a
 stray znode with a high number, or a folder that was deleted and created again, would hide all later
@@ -13,7 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from functools import partial
 from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from cluster_model.znodes.layout import notification_number
@@ -33,7 +35,7 @@ Watch = Callable[[], None]
 class Seen(NamedTuple):
     """The last listing of a folder of notifications."""
 
-    names: frozenset[str] = frozenset()
+    names: Set[str] = frozenset()
     czxid: int = _NOT_LISTED  # of the folder; _MISSING if there was none
 
 
@@ -93,7 +95,21 @@ class Notifications(Generic[Key]):
         names = await self.list(session, watch)
         if names is None:
             return News([], Seen(czxid=_MISSING), is_empty=True, in_doubt=False)
-        new = sorted(names - seen.names, key=lambda name: cast(int, self._number(name)))
+        return await self.read(session, seen, names, names - seen.names)
+
+    def are_ours(self, names: Iterable[str]) -> bool:
+        """Return whether these are names of notifications."""
+        return all(self._number(name) is not None for name in names)
+
+    async def read(
+        self,
+        session: ZooKeeperSession,
+        seen: Seen,
+        names: frozenset[str],
+        created: Iterable[str],
+    ) -> News[Key]:
+        """Read what is new since `seen`. `names` are all names. Raises ConnectionLostError."""
+        new = sorted(created, key=lambda name: cast(int, self._number(name)))
         paths = [self.parent, *(f"{self.parent}/{name}" for name in new)]
         folder, *znodes = await read_data(session, paths)
         czxid = folder.stat.czxid if folder is not None else _MISSING
@@ -136,7 +152,10 @@ class ChangeFollower(Generic[Key, Value]):
         self._apply = apply
         self._read_all = read_all
         self._in_each_session = in_each_session
-        self._seen = Seen()
+        self._names: set[str] = set()  # notifications that are applied
+        self._czxid = _NOT_LISTED
+        self._changed: list[str] = []  # paths that the persistent watch has named since
+        self._must_list = True
         self._read_in: ZooKeeperSession | None = None
         self._lock = asyncio.Lock()
 
@@ -147,16 +166,60 @@ class ChangeFollower(Generic[Key, Value]):
             ConnectionLostError: the connection broke. The next call reads the same changes again.
         """
         async with self._lock:
-            news = await self._notifications.news(session, self._seen, again)
-            changed: Mapping[Key, Value] = {}
-            if news.in_doubt or (self._in_each_session and session is not self._read_in):
-                await self._read_all(session.read)
-                self._read_in = session
-            elif news.keys:
-                changed = await self._read(session.read, news.keys)
-            self._seen = news.seen
-            for key, value in changed.items():
-                self._apply(key, value)
+            if again is not None and not session.watches_below(self._notifications.parent):
+                self._must_list = True
+                self._changed.clear()
+                watch = partial(self._znode_changed, again)
+                await session.watch_below(self._notifications.parent, watch)
+            changed, self._changed = self._changed, []
+            created, deleted = self._children(changed)
+            if again is None or self._must_list or not self._notifications.are_ours(created):
+                # If the connection breaks, what the watch has named is listed, too.
+                self._must_list = True
+                await self._list(session)
+                self._must_list = False
+                return
+            self._must_list = bool(created)
+            if created:
+                await self._apply_news(session, await self._news_of(session, created))
+            self._names |= created
+            self._names -= deleted
+            self._must_list = False
+
+    def _znode_changed(self, again: Watch, path: str) -> None:
+        self._changed.append(path)
+        if len(self._changed) == 1:
+            again()
+
+    def _children(self, paths: Sequence[str]) -> tuple[set[str], set[str]]:
+        """Divide changed paths into names that are not known, and names that are.
+
+        A notification is created and deleted, but not written. The name of the folder itself
+        becomes "", which no notification has.
+        """
+        prefix = self._notifications.parent + "/"
+        names = {path.removeprefix(prefix) if path.startswith(prefix) else "" for path in paths}
+        return names - self._names, names & self._names
+
+    async def _list(self, session: ZooKeeperSession) -> None:
+        seen = Seen(self._names, self._czxid)
+        news = await self._notifications.news(session, seen, None)
+        await self._apply_news(session, news)
+        self._names, self._czxid = set(news.seen.names), news.seen.czxid
+
+    async def _news_of(self, session: ZooKeeperSession, created: Iterable[str]) -> News[Key]:
+        seen = Seen(self._names, self._czxid)
+        return await self._notifications.read(session, seen, frozenset(), created)
+
+    async def _apply_news(self, session: ZooKeeperSession, news: News[Key]) -> None:
+        changed: Mapping[Key, Value] = {}
+        if news.in_doubt or (self._in_each_session and session is not self._read_in):
+            await self._read_all(session.read)
+            self._read_in = session
+        elif news.keys:
+            changed = await self._read(session.read, news.keys)
+        for key, value in changed.items():
+            self._apply(key, value)
 
 
 async def read_data(session: ZooKeeperSession, paths: Sequence[str]) -> list[ZnodeData | None]:

@@ -219,23 +219,27 @@ class ZooKeeperWatcher:
     async def _serves_other_cluster(
         self, session: ZooKeeperSession, again: Callable[[], None]
     ) -> bool:
-        """Return whether ZooKeeper now has another cluster; a change then calls `again`.
+        """Return whether this broker's cluster is gone from ZooKeeper; a change calls `again`.
 
-        Somebody may empty ZooKeeper and start other brokers there. This broker must neither
-        register with their controller nor follow it: it would delete all its logs.
+        Somebody may empty ZooKeeper and start other brokers there, now or soon. This broker must
+        neither register with their controller nor follow it: it would delete all its logs.
         """
         if not self._cluster_id:
             return False
-        try:
-            now = ClusterIdZnode.decode((await session.get(ClusterIdZnode.path)).data)
-        except (NoSuchZnodeError, ZnodeContentError):
-            return False  # In such a ZooKeeper no controller is elected.
+        path = ClusterIdZnode.path
+        now = None
+        if await session.exists(path, again) is not None:
+            try:
+                now = ClusterIdZnode.decode((await session.get(path)).data)
+            except NoSuchZnodeError:
+                pass
+            except ZnodeContentError:
+                return False  # In such a ZooKeeper no controller is elected.
         was_elsewhere, self._is_elsewhere = self._is_elsewhere, now != self._cluster_id
-        if self._is_elsewhere:
-            await session.exists(ClusterIdZnode.path, again)
-            if not was_elsewhere:
-                text = "%s names the cluster %s, but this broker belongs to %s: restore its data"
-                _log.error(text, ClusterIdZnode.path, now, self._cluster_id)
+        if self._is_elsewhere and not was_elsewhere:
+            problem = "is missing" if now is None else f"names the cluster {now}"
+            text = "%s %s, but this broker belongs to %s: restore its data"
+            _log.error(text, path, problem, self._cluster_id)
         return self._is_elsewhere
 
     async def register(self, registration: BrokerRegistration, address: NodeAddress) -> int:

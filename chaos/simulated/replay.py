@@ -4,7 +4,7 @@ Nodes 1 and 2 are candidates for controller; the other nodes are the brokers of 
 message that a step of `spec/Paths.tla` names waits at the end of its link until the path has this
 step: Envelopes, replies, multis with outcomes, ZooKeeper's replies to them. So do candidacies,
 loads, attempts to forward, submissions to the controller's loop, floors, refreshes of brokers and
-prunings. Everything else happens at once.
+prunings, and metadata updates if the path has a step for them. Everything else happens at once.
 """
 
 from __future__ import annotations
@@ -192,13 +192,19 @@ class _Replay:
     ) -> None:
         self._steps, self._requests, self._folder = steps, requests, folder
         self._loop, self._network = loop, loop.network
+        # Without this step, the path says nothing about when brokers apply updates.
+        self._holds_updates = any(step[0] == "ImageAdvanced" for step in steps)
+        blocking = "cluster" if self._holds_updates else "controller"
         self._run = SealedRun(
             loop,
             0,
             folder,
             lambda _sentence: None,
             brokers=max(request["node"] for request in requests),
-            properties={"zookeeper.session.timeout.ms": str(_SESSION_TIMEOUT_MS)},
+            properties={
+                "zookeeper.session.timeout.ms": str(_SESSION_TIMEOUT_MS),
+                "bridgehead.metadata.blocking": blocking,
+            },
             settings=RunSettings(seed=0),
             seeded_bugs=bugs,
         )
@@ -354,6 +360,8 @@ class _Replay:
                 return True
             case [_, batch] if _ends_requests(batch):
                 return True
+            case [_, batch] if getattr(batch, "updates", None):
+                return self._holds_updates
             case [connection, _, session_id, Multi() as execute] if session_id in self._epochs:
                 if not _is_of_request(execute):
                     return False
@@ -650,11 +658,28 @@ class _Replay:
         self._begin_round(node)
 
     async def _do_Responded(self, request: int) -> None:  # noqa: N802
-        await self._until(lambda: self._reply_link(request), f"respond to request {request}")
-        link = self._reply_link(request)
-        assert link is not None
-        link.release_first()
-        await self._until(self._tasks[request].done, f"answer request {request}")
+        task = self._tasks[request]
+        await self._until(
+            lambda: self._reply_link(request) or task.done(), f"respond to request {request}"
+        )
+        if (link := self._reply_link(request)) is not None:
+            link.release_first()
+        await self._until(task.done, f"answer request {request}")
+
+    async def _do_ImageAdvanced(self, node: int, broker: int) -> None:  # noqa: N802
+        """A batch of updates may also have replies of the same round."""
+        if broker == node:  # Its updates are applied at once, without a message.
+            return
+        process = self._cluster.nodes[broker].process
+
+        def held() -> list[SimulatedLink]:
+            links = self._held(lambda m: bool(getattr(m.arguments[-1], "updates", None)))
+            return [link for link in links if link.connection.client is process]
+
+        await self._until(held, f"send updates to broker {broker}")
+        while links := held():
+            links[0].release_first()
+            await asyncio.sleep(_SETTLED_S)
 
     async def _do_FloorReported(self, node: int, broker: int) -> None:  # noqa: N802
         self._may.floors[node, broker] = True
@@ -728,6 +753,7 @@ class _Replay:
                 and parts.controller.state is ControllerState.ACTIVE
             ],
             "outcomes": sorted(self._outcomes(paths)),
+            "informed": self._informed(),
             "replies": [
                 [_VERDICTS.get(r.failed_index, "conflict") for r in self._replies[epoch]]
                 for epoch in epochs
@@ -770,6 +796,14 @@ class _Replay:
                 if b"%d" % (_RATE + number) in (operation.data or b"")
             ]
         return effects
+
+    def _informed(self) -> list[int]:
+        """Return the brokers that have applied the last commit with an effect."""
+        if not self._holds_updates:
+            return []
+        zxid = max((t.zxid for t in self._service.model.log if commit_line(t).outcomes), default=0)
+        applied = {n: self._parts(n).broker.consistency.applied_zxid for n in self._cluster.nodes}
+        return [number for number, applied_zxid in applied.items() if applied_zxid >= zxid]
 
     def _element(self, outcome: CommitOutcome) -> list[Any]:
         number = self._request(outcome.broker_id, outcome.incarnation, outcome.sequence)

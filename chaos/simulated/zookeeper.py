@@ -91,10 +91,16 @@ class ServerSession:
     id: int
     timeout_s: float
     heard_s: float
-    notify: Callable[[str, str], None] | None = None  # kind of watch (data, child), path
+    notify: Callable[[str, str], None] | None = None  # kind of watch (data, child, below), path
     ephemerals: dict[str, None] = field(default_factory=dict)
     data_watches: dict[str, None] = field(default_factory=dict)
     child_watches: dict[str, None] = field(default_factory=dict)
+    below_watches: dict[str, None] = field(default_factory=dict)  # persistent
+
+    def forget_watches(self) -> None:
+        """Remove all watches: the connection has ended."""
+        for watches in (self.data_watches, self.child_watches, self.below_watches):
+            watches.clear()
 
 
 class _Undo:
@@ -202,6 +208,10 @@ class ZooKeeperModel:
         if watch:
             session.child_watches[path] = None
         return list(znode.children)
+
+    def watch_below(self, session: ServerSession, path: str) -> None:
+        """Watch a path and everything below it until the connection ends."""
+        session.below_watches[path] = None
 
     def read(self, reads: Iterable[Read]) -> list[ReadResult]:
         """Read many znodes, all in the same state of the tree."""
@@ -343,6 +353,8 @@ class ZooKeeperModel:
     # --- Watches ---------------------------------------------------------------------------------
 
     def _fire(self, done: LoggedOperation) -> None:
+        if done.kind in ("set", "create"):
+            self._fire_below(done.path)
         if done.kind == "set":
             self._notify("data", done.path)
         elif done.kind == "create":
@@ -351,7 +363,14 @@ class ZooKeeperModel:
         elif done.kind == "delete":
             self._fire_deleted(done.path)
 
+    def _fire_below(self, path: str) -> None:
+        for session in tuple(self.sessions.values()):
+            for root in session.below_watches:
+                if session.notify is not None and f"{path}/".startswith(f"{root}/"):
+                    session.notify("below", path)
+
     def _fire_deleted(self, path: str) -> None:
+        self._fire_below(path)
         self._notify("data", path)
         self._notify("child", path)
         self._notify("child", _parent(path) or "/")

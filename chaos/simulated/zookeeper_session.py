@@ -92,8 +92,7 @@ class ZooKeeperService:
             connection.replies.send(client.expired, connection)
             return
         session.heard_s = now_s
-        session.data_watches.clear()  # Watches of the previous connection.
-        session.child_watches.clear()
+        session.forget_watches()
         session.notify = lambda kind, path: connection.replies.send(
             client.notified, connection, kind, path, self.model.zxid
         )
@@ -106,8 +105,7 @@ class ZooKeeperService:
             del self._current[session_id]
             if (session := self.model.sessions.get(session_id)) is not None:
                 session.notify = None
-                session.data_watches.clear()
-                session.child_watches.clear()
+                session.forget_watches()
 
     def handle(
         self,
@@ -171,6 +169,7 @@ class _Client:
         self._has_stopped = False
         self._pending: deque[_Pending] = deque()
         self._watches: dict[tuple[str, str], dict[Callable[[], None], None]] = {}
+        self.below: dict[str, Callable[[str], None]] = {}  # persistent watches, by path
         self._timer: Callback | None = None
         self._heard = False
         self.session_id = 0
@@ -222,6 +221,7 @@ class _Client:
         """Close the connection; fail what is pending, and fire every watch."""
         connection, self._connection = self._connection, None
         self._is_connected = False
+        self.below.clear()
         if self._timer is not None:
             self._timer.cancel()
         if connection is None:
@@ -287,6 +287,9 @@ class _Client:
         if connection is self._connection:
             self._heard = True
             self.last_zxid = max(self.last_zxid, zxid)
+            for root, changed in list(self.below.items()):
+                if kind == "below" and f"{path}/".startswith(f"{root}/"):
+                    changed(path)
             for call in self._watches.pop((kind, path), {}):
                 call()
 
@@ -435,6 +438,18 @@ class SimulatedSession(ZooKeeperSession):
         if children is None:
             raise NoSuchZnodeError
         return cast(list[str], children)
+
+    async def watch_below(self, path: str, changed: Callable[[str], None]) -> None:
+        model, below = self._service.model, self._simulated.below
+        below[path] = changed
+        try:
+            await self._ask(lambda session: model.watch_below(session, path))
+        except BaseException:
+            below.pop(path, None)
+            raise
+
+    def watches_below(self, path: str) -> bool:
+        return path in self._simulated.below
 
     def _setting(
         self,

@@ -26,7 +26,7 @@ from cluster_model.records import (
     DeletionMarkerRecord,
     PartitionRecord,
     Record,
-    topics_of,
+    published_topics_of,
 )
 from cluster_model.znodes.layout import OutcomeZnode
 from cluster_model.znodes.operations import Create, Operation
@@ -228,7 +228,7 @@ class ControllerLoop:
             self._handle_conflict(conflict, multis[done], requests)
         if records:
             self._start_jobs_for(records)
-            await self._publish(frozenset(topics_of(records)))
+            await self._publish(frozenset(published_topics_of(records)))
         for pending in requests:
             self._finish(pending)
         self._in_round = []
@@ -457,7 +457,7 @@ class ControllerLoop:
         committed = await self._commit_planned(multis)
         self._zxid = committed.zxid
         self.image = replace(self.image.replay(records), zxid=committed.zxid)
-        await self._publish(frozenset(topics_of(records)))
+        await self._publish(frozenset(published_topics_of(records)))
         self._log.flush()
 
     async def commit_operations(self, operations: Sequence[Operation]) -> Committed:

@@ -20,6 +20,8 @@ class EpochStart(NamedTuple):
 class LeaderEpochs:
     """Epochs with their start offsets. Epochs and offsets increase."""
 
+    __slots__ = ("entries",)
+
     def __init__(self, entries: Iterable[EpochStart] = ()) -> None:
         self.entries: list[EpochStart] = list(entries)
 

@@ -28,7 +28,7 @@ from data_plane.log.checkpoints import (
 )
 from data_plane.log.meta_properties import META_PROPERTIES, Owner, check_owner, write_owner
 from data_plane.log.open_files import OPEN_FILES_MAX, OpenFiles, replace_file
-from data_plane.log.partition_log import UNKNOWN_OFFSET, PartitionLog
+from data_plane.log.partition_log import UNKNOWN_OFFSET, PartitionLog, SharedByLogs
 from data_plane.log.recovery import log_name_of, open_log, set_aside
 from data_plane.log.segment import CLEANED
 from data_plane.settings import TopicSettings
@@ -55,11 +55,13 @@ class LogDirectories:
         """`files_max`: the segments that are open at the same time."""
         self.paths = tuple(Path(path) for path in paths)
         self.logs: dict[LogName, PartitionLog] = {}
+        # Those of them that have a folder. What is done at intervals visits no others.
+        self.stored: dict[LogName, PartitionLog] = {}
         self._numbers: dict[str, set[int]] = {}  # partitions by topic
         # High watermarks from the checkpoints. Each is used when its partition gets a role.
         self.high_watermarks: dict[LogName, int] = {}
-        self._settings_of = settings_of
         self.files = OpenFiles(files_max)
+        self._shared = SharedByLogs(self.files, settings_of, self._created)
         self._locks: list[IO[str]] = []
 
     def check_owner(self, broker_id: int, cluster_id: str | None) -> None:
@@ -102,8 +104,7 @@ class LogDirectories:
                     log = open_log(
                         folder,
                         name,
-                        self.files,
-                        self._settings(name[0]),
+                        self._shared,
                         start_offset=starts.get(name, 0),
                         recovery_point=points.get(name, 0),
                         is_clean=is_clean,
@@ -132,8 +133,8 @@ class LogDirectories:
         """Return the partitions of a topic that have a log here."""
         return frozenset(self._numbers.get(topic, ()))
 
-    def _settings(self, topic: str) -> Callable[[], TopicSettings]:
-        return lambda: self._settings_of(topic)
+    def _created(self, log: PartitionLog) -> None:
+        self.stored[log.name] = log
 
     def get_or_create(self, topic: str, number: int, topic_id: bytes) -> PartitionLog:
         """Return the log of a partition. A log of a deleted topic with the same name is removed."""
@@ -144,8 +145,7 @@ class LogDirectories:
             self.delete([name])
             log = None
         if log is None:
-            folder = self.paths[0] / f"{topic}-{number}"
-            log = PartitionLog(folder, name, topic_id, self.files, self._settings(topic))
+            log = PartitionLog(self.paths[0], name, topic_id, self._shared)
             self._add(log)
         elif log.topic_id != topic_id:
             log.set_topic_id(topic_id)
@@ -169,6 +169,7 @@ class LogDirectories:
         """Forget logs and rename their folders; yield the new paths of those on disk."""
         for name in names:
             log = self.logs.pop(name, None)
+            self.stored.pop(name, None)
             numbers = self._numbers.get(name[0], set())
             numbers.discard(name[1])
             if not numbers:
@@ -186,7 +187,7 @@ class LogDirectories:
             OSError: the log cannot be moved. It stays where it is.
         """
         log = self.logs.get(name)
-        if log is None or log.folder.parent == path:
+        if log is None or log.parent == path:
             return
         before, folder = log.folder, path / log.folder.name
         log.close_files()
@@ -199,7 +200,7 @@ class LogDirectories:
             except OSError:
                 shutil.rmtree(copy, ignore_errors=True)
                 raise
-        log.relocate(folder)
+        log.relocate(path)
         if log.on_disk:
             gone = before.rename(_renamed(before, name, _DELETED))
             shutil.rmtree(gone, ignore_errors=True)
@@ -207,11 +208,7 @@ class LogDirectories:
     def write_checkpoints(self, high_watermarks: Mapping[LogName, int]) -> None:
         """Write the offsets that the next start needs, for the logs that are on disk."""
         for path in self.paths:
-            logs = {
-                name: log
-                for name, log in self.logs.items()
-                if log.on_disk and log.folder.parent == path
-            }
+            logs = {name: log for name, log in self.stored.items() if log.parent == path}
             write_offsets(
                 path / HIGH_WATERMARKS,
                 {name: high_watermarks[name] for name in logs if name in high_watermarks},
@@ -225,20 +222,20 @@ class LogDirectories:
     def cleaned(self, log: PartitionLog, offset: int) -> None:
         """Store the offset up to which a log is compacted."""
         log.cleaned_offset = offset
-        self._write_cleaned(log.folder.parent)
+        self._write_cleaned(log.parent)
 
     def _write_cleaned(self, path: Path) -> None:
         offsets = {
             name: log.cleaned_offset
-            for name, log in self.logs.items()
-            if log.cleaned_offset != UNKNOWN_OFFSET and log.folder.parent == path
+            for name, log in self.stored.items()
+            if log.cleaned_offset != UNKNOWN_OFFSET and log.parent == path
         }
         if offsets or (path / CLEANED_OFFSETS).exists():
             write_offsets(path / CLEANED_OFFSETS, offsets)
 
     def close(self, high_watermarks: Mapping[LogName, int]) -> None:
         """Stop cleanly."""
-        for log in self.logs.values():
+        for log in self.stored.values():
             log.close()
         self.write_checkpoints(high_watermarks)
         for path in self.paths:

@@ -55,25 +55,38 @@ class TimedOffset(NamedTuple):
     leader_epoch: int
 
 
-class PartitionLog:
-    """One replica's records. `settings` returns the topic's current configs."""
+class SharedByLogs(NamedTuple):
+    """What the logs of one broker share.
 
-    def __init__(
-        self,
-        folder: Path,
-        name: LogName,
-        topic_id: bytes,
-        files: OpenFiles,
-        settings: Callable[[], TopicSettings],
-    ) -> None:
-        self.folder = folder
+    `settings_of` returns a topic's current configs. `created` is called when the log has a folder.
+    """
+
+    files: OpenFiles
+    settings_of: Callable[[str], TopicSettings]
+    created: Callable[[PartitionLog], None]
+
+
+class PartitionLog:
+    """One replica's records, in a folder below `parent`.
+
+    A broker may have 100,000 logs without a record. Such a log has no segments and no producers:
+    they are created when they are used.
+    """
+
+    __slots__ = (
+        *("__weakref__", "_producers", "_segments", "_shared", "cleaned_offset", "end_offset"),
+        *("epochs", "name", "on_disk", "parent", "recovery_point", "start_offset", "topic_id"),
+        "truncations",
+    )
+
+    def __init__(self, parent: Path, name: LogName, topic_id: bytes, shared: SharedByLogs) -> None:
+        self.parent = parent
         self.name = name
         self.topic_id = topic_id
-        self.settings = settings
-        self.files = files
-        self.segments = [Segment(folder, 0, files)]
+        self._shared = shared
+        self._segments: list[Segment] | None = None
         self.epochs = LeaderEpochs()
-        self.producers = Producers()
+        self._producers: Producers | None = None
         self.start_offset = 0
         self.end_offset = 0
         self.recovery_point = 0
@@ -85,9 +98,45 @@ class PartitionLog:
         return f"{self.name[0]}-{self.name[1]}"
 
     @property
+    def folder(self) -> Path:
+        """The folder of the log's files. It exists if `on_disk`."""
+        return self.parent / str(self)
+
+    @property
+    def files(self) -> OpenFiles:
+        """The open files of all logs."""
+        return self._shared.files
+
+    def settings(self) -> TopicSettings:
+        """Return the topic's current configs."""
+        return self._shared.settings_of(self.name[0])
+
+    @property
+    def segments(self) -> list[Segment]:
+        """At least one segment. The first record of an unused log is at its end offset."""
+        if self._segments is None:
+            self._segments = [Segment(self.folder, self.end_offset, self.files)]
+        return self._segments
+
+    @segments.setter
+    def segments(self, segments: list[Segment]) -> None:
+        self._segments = segments
+
+    @property
+    def producers(self) -> Producers:
+        """The idempotent producers."""
+        if self._producers is None:
+            self._producers = Producers()
+        return self._producers
+
+    @producers.setter
+    def producers(self, producers: Producers) -> None:
+        self._producers = producers
+
+    @property
     def size(self) -> int:
         """The bytes of all segments."""
-        return sum(segment.size for segment in self.segments)
+        return sum(segment.size for segment in self._segments or ())
 
     # --- Appending -----------------------------------------------------------------------
 
@@ -179,7 +228,12 @@ class PartitionLog:
         self._write_topic_id()
         write_epochs(self.folder / LEADER_EPOCHS, self.epochs.entries)
         self.segments[-1].created_ms = time.time_ns() // 1_000_000
+        self.is_stored()
+
+    def is_stored(self) -> None:
+        """The log has a folder from now on."""
         self.on_disk = True
+        self._shared.created(self)
 
     def set_topic_id(self, topic_id: bytes) -> None:
         """Store the topic id of a log whose folder lacks it, for example after a kill."""
@@ -230,6 +284,9 @@ class PartitionLog:
             OSError: the epochs could not be stored. They have not changed.
         """
         if epoch == self.epochs.latest:
+            return
+        if not self.on_disk:
+            self.epochs.assign(epoch, start_offset)
             return
         before = list(self.epochs.entries)
         try:
@@ -351,14 +408,14 @@ class PartitionLog:
 
     def start_at(self, offset: int) -> None:
         """Delete everything and begin again at `offset`, for example on a follower far behind."""
-        for segment in self.segments:
+        for segment in self._segments or ():
             segment.delete()
         for snapshot in self.folder.glob("*.snapshot"):
             snapshot.unlink()
-        self.segments = [Segment(self.folder, offset, self.files)]
+        self._segments = self._producers = None
         self.start_offset = self.end_offset = self.recovery_point = offset
         self.cleaned_offset = UNKNOWN_OFFSET
-        self.epochs, self.producers = LeaderEpochs(), Producers()
+        self.epochs = LeaderEpochs()
         self.write_epochs()
 
     def advance_start(self, offset: int) -> bool:
@@ -471,14 +528,14 @@ class PartitionLog:
 
     def close_files(self) -> None:
         """Close the files of all segments; the next access opens them again."""
-        for segment in self.segments:
+        for segment in self._segments or ():
             segment.close()
 
-    def relocate(self, folder: Path) -> None:
-        """Use the same files in another folder."""
-        self.folder = folder
-        for segment in self.segments:
-            segment.relocate(folder)
+    def relocate(self, parent: Path) -> None:
+        """Use the same files in a folder below another one."""
+        self.parent = parent
+        for segment in self._segments or ():
+            segment.relocate(self.folder)
 
     def close(self) -> None:
         """Store indexes and producers and flush everything. The next start then trusts the files.

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -27,8 +26,7 @@ from data_plane.log.checkpoints import (
     read_epochs,
 )
 from data_plane.log.epochs import LeaderEpochs
-from data_plane.log.open_files import OpenFiles
-from data_plane.log.partition_log import PartitionLog
+from data_plane.log.partition_log import PartitionLog, SharedByLogs
 from data_plane.log.replacements import finish_replacements
 from data_plane.log.segment import (
     BASE_OFFSET_MAX,
@@ -41,7 +39,6 @@ from data_plane.log.segment import (
     is_readable,
 )
 from data_plane.records.batch import checksum_of
-from data_plane.settings import TopicSettings
 
 _log = logging.getLogger(__name__)
 _NO_TOPIC_ID: Final = bytes(16)
@@ -91,8 +88,7 @@ def _set_strays_aside(folder: Path) -> None:
 def open_log(
     folder: Path,
     name: LogName,
-    files: OpenFiles,
-    settings: Callable[[], TopicSettings],
+    shared: SharedByLogs,
     *,
     start_offset: int,
     recovery_point: int,
@@ -101,12 +97,12 @@ def open_log(
     """Return the log that is stored in `folder`."""
     _set_strays_aside(folder)
     finish_replacements(folder)
-    log = PartitionLog(folder, name, _topic_id(folder), files, settings)
+    log = PartitionLog(folder.parent, name, _topic_id(folder), shared)
     bases = sorted(int(path.stem) for path in folder.glob("*.log"))
-    log.on_disk = True
+    log.is_stored()
     if bases:
-        log.segments = [Segment(folder, base, files) for base in bases]
-    interval = settings().number("index.interval.bytes")
+        log.segments = [Segment(folder, base, shared.files) for base in bases]
+    interval = log.settings().number("index.interval.bytes")
     for number, segment in enumerate(log.segments):
         following = bases[number + 1] if number + 1 < len(bases) else None
         is_trusted = is_clean or (following is not None and following <= recovery_point)

@@ -41,6 +41,7 @@ class Follower:
     caught_up_ms: int = _NEVER_MS  # when it last had all records
     fetched_ms: int = _NEVER_MS
     leader_end_offset: int = UNKNOWN_OFFSET  # the leader's log end at the last fetch
+    log_start_offset: int = UNKNOWN_OFFSET  # as the follower reports it
 
     def fetched(self, offset: int, leader_end_offset: int, now_ms: int) -> None:
         """Record a fetch from `offset`, and the last time when the follower had all records."""

@@ -6,6 +6,7 @@ as the shared sections use them.
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -26,12 +27,15 @@ _VIOLATIONS_MAX: Final = 40
 def page(history: History, judgements: Sequence[Judgement], verdict: Verdict, folder: str) -> str:
     """Return the report on a run, whose evidence is in `folder`."""
     run = history.run
+    named = shlex.quote(folder)
     facts = {
         "scenario": run.scenario or "none",
         "seed": "none" if run.seed is None else str(run.seed),
         "versions": ", ".join(f"{k} {v}" for k, v in sorted(run.versions.items())) or "unknown",
         "evidence": folder,
-        "repeat with": f"bridgehead judge {folder} --html FILE",
+        "repeat with": f"bridgehead judge {named} --html FILE",
+        "look at the run with": f"bridgehead ui {named}",
+        "write its page with": f"bridgehead ui {named} --export run.html",
     }
     rows = [judgement.row for judgement in judgements]
     violations = [

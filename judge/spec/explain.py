@@ -19,7 +19,7 @@ _PLACE: Final = re.compile(r'<<"place", (\d+), (\d+), (\d+)>>')
 _NOT_SHOWN: Final = ("ONE_ROUND", "LEASE", "WAITS")
 _PARTS: Final = (
     *("FENCE", "COUNTER", "OUTCOMES", "ATTEMPTS", "JOINS", "RESENDS", "ONE_ROUND", "LIVES"),
-    *("LOWEST", "STORES_FLOORS", "FLOOR_CHECKED", "GRACE", "LEASE", "WAITS"),
+    *("LOWEST", "STORES_FLOORS", "FLOOR_CHECKED", "GRACE", "LEASE", "WAITS", "APPLIED"),
 )
 _FAULTS: Final = ("losses", "breaks", "delays", "deletions", "restarts", "unregistered", "direct")
 

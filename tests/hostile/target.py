@@ -49,15 +49,19 @@ def bridgehead(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line from the source tree; `classes` is a folder of an operator's code."""
     code = "from bridgehead.cli.main import main; main()"
-    return subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, filter(None, (ROOT, classes))))},
         capture_output=True,
         text=True,
-        timeout=600,
-        check=check,
+        timeout=900,
     )
+    if check and ended.returncode:
+        raise RuntimeError(
+            f"bridgehead {arguments[0]} ended with {ended.returncode}: {ended.stderr}"
+        )
+    return ended
 
 
 def znodes(connect: str, paths: tuple[str, ...]) -> dict[str, bytes]:

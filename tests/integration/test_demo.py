@@ -61,6 +61,19 @@ def test_demo_passes_and_judge_repeats_its_verdicts(
     assert all(of in demo.stdout for of in verdicts)
 
 
+@pytest.mark.long
+def test_specification_explains_the_demo(
+    demo: subprocess.CompletedProcess[str], folder: Path
+) -> None:
+    assert demo.returncode == 0
+    judge = run("judge", str(folder), "--spec")
+    if "TLC is missing" in judge.stderr:
+        pytest.skip("NOT TESTED: TLC is missing (make tlc-jar)")
+    assert judge.returncode == 0, judge.stdout + judge.stderr
+    (explained, requests) = re.findall(r"(\d+) of (\d+) requests are explained", judge.stdout)[0]
+    assert explained == requests != "0"
+
+
 def test_judge_rejects_a_tampered_run(
     demo: subprocess.CompletedProcess[str], folder: Path, tmp_path: Path
 ) -> None:

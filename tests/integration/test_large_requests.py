@@ -127,9 +127,8 @@ async def abuse(address: str, number: int) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "rounds", [4, pytest.param(40, marks=[pytest.mark.long, pytest.mark.soak])]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.soak)])
 async def test_memory_does_not_grow_with_the_number_of_large_requests(
     rounds: int, new_chroot: Callable[[], str]
 ) -> None:

@@ -32,7 +32,7 @@ from spec.__main__ import check
 from spec.models import CONTROLS, MODELS
 from spec.paths import follow, model_of, read_paths
 from tests.kill_matrix.counterexamples import COUNTEREXAMPLES, Counterexample
-from tests.kill_matrix.not_explained import NOT_EXPLAINED
+from tests.kill_matrix.not_explained import EXPLAINED, NOT_EXPLAINED, Explained
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -76,11 +76,8 @@ def test_tlc_follows_a_committed_path_and_no_other_one() -> None:
         follow(path.goal, [step for step in path.steps if step[0] != "Applied"])
 
 
-# The parts of which the replay on faulty nodes shows the violation.
-SHOWN = {
-    part: replay.bug
-    for part, replay in COUNTEREXAMPLES.items()
-    if isinstance(replay, Counterexample) and not replay.is_explained
+FAULTY = {
+    part: replay for part, replay in COUNTEREXAMPLES.items() if isinstance(replay, Counterexample)
 }
 
 
@@ -91,7 +88,10 @@ def replay_of(name: str, folder: Path, *bugs: str) -> Evidence:
 
 
 def test_replays_are_explained_and_counterexamples_on_faulty_nodes_are_not(tmp_path: Path) -> None:
-    """Also the replays of counterexamples on correct nodes, which depart from them."""
+    """Also the replays of counterexamples on correct nodes, which depart from them.
+
+    The specification explains some faulty nodes, too: `EXPLAINED` in `tests/kill_matrix`.
+    """
     correct = [
         replace(slice_, name=name)
         for name in read_paths()
@@ -101,10 +101,12 @@ def test_replays_are_explained_and_counterexamples_on_faulty_nodes_are_not(tmp_p
     assert explain(correct) == []
     faulty = [
         replace(slice_, name=part)
-        for part, bug in SHOWN.items()
-        for slice_ in slices_of(replay_of(part, tmp_path / f"{part}-faulty", bug))[0]
+        for part, of_part in FAULTY.items()
+        for slice_ in slices_of(replay_of(part, tmp_path / f"{part}-faulty", of_part.bug))[0]
     ]
-    assert {misfit.name for misfit in explain(faulty)} == set(SHOWN)
+    assert {slice_.name for slice_ in faulty} == set(FAULTY)
+    rejected = {part for part, of_part in FAULTY.items() if not of_part.is_explained}
+    assert {misfit.name for misfit in explain(faulty)} == rejected
 
 
 @pytest.mark.parametrize(("options", "status"), [((), 0), (("--spec",), 1)])
@@ -322,6 +324,33 @@ def slices_named(evidence: Evidence, name: str) -> Iterator[Slice]:
 
 
 def test_correct_evidence_is_explained_and_no_corrupted_evidence_is(evidence: Evidence) -> None:
+    assert explained_after_corruption(evidence) == {"nothing is changed"}
+
+
+def test_a_resend_needs_the_end_of_the_attempt_before(tmp_path: Path) -> None:
+    """Also if the attempt's controller has resigned, as it does in this run."""
+    evidence = simulated(tmp_path / "run", "controller_pause_past_session")
+    resent = {e["request_id"] for e in evidence.events if e["kind"] == p.SENT and e["attempt"] == 2}
+    slices: list[Slice] = []
+    for request_id in resent:
+        corruption = Corruption(deepcopy(evidence), request_id)
+        corruption.drop(corruption.of_request(p.REPLIED)[0])
+        slices += slices_named(corruption.evidence, request_id)
+    assert {misfit.name for misfit in explain(slices)} == resent != set()
+
+
+@pytest.mark.long
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_a_local_run_is_explained_and_no_corruption_of_it_is(tmp_path: Path) -> None:
+    arguments = ["run", "controller_killed", "--seed", "42", "--spec", "--out", str(tmp_path)]
+    assert chaos_main(arguments) == 0
+    evidence = read_run(tmp_path / "controller_killed-42")
+    assert explained_after_corruption(evidence) == {"nothing is changed"}
+
+
+def explained_after_corruption(evidence: Evidence) -> set[str]:
+    """Return after which corruptions of one request TLC still explains it."""
     request_id = resent_request(evidence)
     (correct,) = slices_named(evidence, request_id)
     slices = {"nothing is changed": correct}
@@ -330,7 +359,7 @@ def test_correct_evidence_is_explained_and_no_corrupted_evidence_is(evidence: Ev
         corrupt(corruption)
         (slices[name],) = slices_named(corruption.evidence, request_id)
     misfits = explain([replace(slice_, name=name) for name, slice_ in slices.items()])
-    assert {misfit.name for misfit in misfits} == set(CORRUPTIONS)
+    return set(slices) - {misfit.name for misfit in misfits}
 
 
 def test_the_first_entry_that_does_not_fit_is_named(evidence: Evidence) -> None:
@@ -359,3 +388,13 @@ def test_the_run_of_a_faulty_node_is_not_explained(case: tuple[str, ...], tmp_pa
     scenario, *bugs = case
     slices, _ = slices_of(simulated(tmp_path / "run", scenario, *bugs))
     assert explain(slices)
+
+
+@pytest.mark.long
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("case", [case for case in EXPLAINED if case.scenario], ids=lambda c: c.bug)
+def test_the_run_of_a_bug_about_times_is_explained(case: Explained, tmp_path: Path) -> None:
+    slices, _ = slices_of(simulated(tmp_path / "run", case.scenario, case.bug))
+    assert slices
+    assert explain(slices) == []

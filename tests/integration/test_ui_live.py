@@ -126,6 +126,30 @@ def test_a_read_only_page_has_no_buttons(cluster: Cluster, chromium: Browser, fo
         assert cluster.controller_id() in (1, 2, 3)
 
 
+# Each returns the status of a response, or 0 if the browser gives the page none.
+KILLS = """async ([address, token]) => {
+  const send = (headers, mode) => fetch(`${address}actions`, { method: "POST", headers, mode,
+    body: '{"action":"kill"}' }).then((response) => response.status, () => 0);
+  const named = { "X-Bridgehead-Action": token };
+  return [await send({}, "cors"), await send(named, "cors"), await send({}, "no-cors"),
+    await send(named, "no-cors")];
+}"""
+
+
+def test_only_the_page_that_has_the_action_token_can_press_buttons(
+    cluster: Cluster, chromium: Browser, folder: Path
+) -> None:
+    shown = served(folder)
+    before = cluster.controller_id()
+    with ui_page.serving(shown) as address:
+        page = ui_page.open_page(chromium, address)
+        statuses = page.evaluate(KILLS, [address, f"{shown.action_token[:-1]}!"])
+        assert statuses == [403, 403, 403, 403]
+        with ui_page.page_of_another_origin(chromium) as foreign:
+            assert foreign.evaluate(KILLS, [address, shown.action_token]) == [0, 0, 0, 0]
+    assert cluster.controller_id() == before
+
+
 def test_every_button_does_what_its_command_says(
     cluster: Cluster, chromium: Browser, folder: Path
 ) -> None:
@@ -218,7 +242,6 @@ def test_a_failover_is_watched_live_and_no_event_is_lost_or_doubled(
         with requests(cluster):
             page.click("#tab-break")
             ui_page.picture(page, "break-it")
-            page.screenshot(path="/tmp/page/shots/break-full.png", full_page=True)
             killing = page.locator("[data-action=kill]")
             expect(killing.locator("code")).to_have_text(
                 f"bridgehead controller kill --data-dir {folder}"

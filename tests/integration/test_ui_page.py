@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Response, expect
 
 from bridgehead.ui.reading import find_run, read_run, recorded_run
 from bridgehead.ui.server import Served, open_run
@@ -442,6 +442,70 @@ def test_only_the_page_itself_gets_responses(run: Path, tmp_path: Path) -> None:
                 "a replay acts"
             )
         assert served.action_token not in response_of(address, "GET", f"{path}about.json", {})[1]
+
+
+# What a page of another origin can try; each line returns what it got.
+FOREIGN = """async (address) => {
+  const loads = (tag, name, values) => new Promise((done) => {
+    const element = Object.assign(document.createElement(tag), values);
+    element.onload = () => done(true);
+    element.onerror = () => done(false);
+    element[name] = address + (tag === "script" ? "main.js" : "style.css");
+    document.body.append(element);
+  });
+  const follows = () => new Promise((done) => {
+    const stream = new EventSource(`${address}stream`);
+    stream.onopen = () => done(true);
+    stream.onerror = () => { stream.close(); done(false); };
+  });
+  const reads = (options) => fetch(`${address}about.json`, options).then(() => true, () => false);
+  return {
+    "reads what the page shows": await reads({}),
+    "sends a request without reading": await reads({ mode: "no-cors" }),
+    "runs the page's script": await loads("script", "src", { type: "text/javascript" }),
+    "uses its style": await loads("link", "href", { rel: "stylesheet" }),
+    "follows its stream": await follows(),
+  };
+}"""
+
+
+def test_a_page_of_another_origin_gets_nothing_even_with_the_address(
+    chromium: Browser, run: Path
+) -> None:
+    served = Served(recorded_run(find_run(run)), str(run))
+    with (
+        ui_page.serving(served) as address,
+        ui_page.page_of_another_origin(chromium) as foreign,
+    ):
+        own = ui_page.open_page(chromium, address).evaluate(FOREIGN, address)
+        assert all(own.values()), own
+        responses = list[Response]()
+        foreign.on("response", lambda response: responses.append(response))
+        got = foreign.evaluate(FOREIGN, address)
+        assert not any(got.values()), got
+        foreign.set_content(f'<iframe src="{address}"></iframe><a href="{address}">the page</a>')
+        framed = foreign.frames[-1]
+        framed.wait_for_load_state()
+        assert framed.locator("#tabs").count() == 0
+        statuses = {got.url: got.status for got in responses if got.url.startswith(address)}
+        # The browser reports none of those responses that it keeps from the page's scripts.
+        assert statuses[address] == 403
+        assert set(statuses.values()) == {403}, statuses
+        foreign.get_by_role("link", name="the page").click()  # Who has the link may follow it.
+        foreign.wait_for_selector("body[data-ready=true]")
+
+
+def test_a_wrong_token_opens_nothing(chromium: Browser, run: Path) -> None:
+    served = Served(recorded_run(find_run(run)), str(run))
+    with ui_page.serving(served) as address:
+        page = chromium.new_page()
+        for wrong in (address.replace(served.token, "0" * len(served.token)), address[:-2]):
+            response = page.goto(wrong)
+            assert response is not None
+            assert response.status == 404
+            assert page.locator("#tabs").count() == 0
+            assert served.token not in page.content()
+        page.close()
 
 
 def test_a_stream_continues_exactly_after_the_last_event_id(run: Path) -> None:

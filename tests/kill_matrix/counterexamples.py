@@ -36,4 +36,5 @@ COUNTEREXAMPLES: Final[Mapping[str, Counterexample | str]] = {
     "GRACE": Counterexample("prunes_at_once", ("D3", "F7")),
     "LEASE": Counterexample("responds_without_lease", (), is_explained=True),
     "WAITS": Counterexample("responses_overtake", ("F4",), is_explained=True),
+    "APPLIED": Counterexample("response_before_applied", (), is_explained=True),
 }

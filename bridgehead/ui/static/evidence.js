@@ -88,6 +88,11 @@ export class Evidence {
     return (this.get("flags", position) & this.flags[flag]) !== 0;
   }
 
+  // Whether a row is a step that captions tell. Vain resends of a request are told once.
+  isNotable(position) {
+    return this.kinds[this.get("kind", position)].notable && !this.has(position, "REPEATED");
+  }
+
   node(position) {
     return this.nodes[this.get("node", position)];
   }

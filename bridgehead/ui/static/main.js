@@ -178,7 +178,7 @@ class Page {
   nextNotable() {
     const { evidence } = this;
     for (let at = this.position + 1; at <= evidence.last; at++) {
-      if (evidence.kinds[evidence.get("kind", at)].notable) return this.go(at, 0);
+      if (evidence.isNotable(at)) return this.go(at, 0);
     }
     this.go(evidence.last);
   }

@@ -244,7 +244,7 @@ export class Topology {
     const { evidence } = this.page;
     const told = [];
     for (let at = position; at >= evidence.base && told.length < CAPTIONS && position - at < 4000; at--) {
-      const notable = this.aggregated ? evidence.is(at, ...IMPORTANT) : evidence.kinds[evidence.get("kind", at)].notable;
+      const notable = this.aggregated ? evidence.is(at, ...IMPORTANT) : evidence.isNotable(at);
       const ordinary = evidence.is(at, "transaction")
         && !["FAILED", "CONTROLLER_CREATED", "CONTROLLER_DELETED"].some((flag) => evidence.has(at, flag));
       if (at === position || (notable && !ordinary)) told.push(at);
@@ -275,6 +275,7 @@ function bounce(share) {
 }
 
 function curve(a, b) {
+  if (a === b) return [a[0] + 200, a[1]]; // to itself: beside its box
   const vertical = Math.abs(a[0] - b[0]) < 120;
   const middle = vertical
     ? [Math.max(a[0], b[0]) + 95, (a[1] + b[1]) / 2]

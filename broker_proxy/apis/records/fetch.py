@@ -61,6 +61,8 @@ _ISOLATION_LEVELS: Final = (0, 1)
 # Errors that occur after the records were read. As in Kafka, `records` is then null.
 _OF_CONVERSION: Final = (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, ErrorCode.UNSUPPORTED_VERSION)
 _NO_TOPIC: Final = bytes(16)
+# After a change of roles the follower usually learns of it within this time.
+_ROLES_KNOWN_AFTER_S: Final = 0.02
 _MOVED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -121,7 +123,7 @@ class Fetch:
         read = _Read(self, message, version, replica, context, may_read, bytes_max)
         result = await read.when_ready()
         wanted = read.wanted
-        self.metrics.count(names.FETCH_REQUESTS, len(wanted))
+        self.metrics.count(names.FETCH_REQUESTS, len(wanted) + read.settled_count)
         response = FetchResponse()
         if version >= _LEADERS_FROM:
             response.node_endpoints = name_leaders(
@@ -190,6 +192,36 @@ class Fetch:
             rejection = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return _Wanted(key, name, partition, rejection)
 
+    def has_outdated_epoch(self, key: TopicPartition, wanted: FetchPartition) -> bool:
+        """Return whether the partition has had an election that the follower had not heard of."""
+        name = self.cache.topic_name(key.topic_id)
+        partition = self.partitions.find((name or "", key.partition))
+        return partition is not None and 0 <= wanted.current_leader_epoch < partition.leader_epoch
+
+    def settle_if_idle(
+        self, context: Context, replica: int, key: TopicPartition, wanted: FetchPartition
+    ) -> bool:
+        """Settle a partition that the response need not contain (see fetch_sessions).
+
+        Return False if it must be read. Most partitions of a follower are idle, so this is what a
+        fetch costs after an election of many leaders.
+        """
+        name = self.cache.topic_name(key.topic_id)
+        partition = self.partitions.find((name or "", key.partition))
+        if partition is None or wanted.current_leader_epoch != partition.leader_epoch:
+            return False
+        log, epoch = partition.log, wanted.last_fetched_epoch
+        if wanted.fetch_offset != log.end_offset or wanted.partition_max_bytes < 0:
+            return False
+        if log.topic_id != key.topic_id:
+            return False
+        if epoch >= 0 and log.epochs.end_offset(epoch, log.end_offset) != (epoch, log.end_offset):
+            return False
+        partition.follower_fetched(replica, wanted.fetch_offset)
+        self.deletion.follower_fetched(partition, replica, wanted.log_start_offset)
+        follower = partition.settled(replica)
+        return follower is not None and context.settle_if_known(key, partition, follower)
+
     async def _settle(
         self,
         context: Context,
@@ -201,7 +233,7 @@ class Fetch:
         async for part, response in sliced(zip(wanted, responses, strict=True)):
             if response.error_code != ErrorCode.NONE or response.diverging_epoch.end_offset >= 0:
                 continue
-            partition = self.partitions.by_name.get((part.name or "", part.partition.partition))
+            partition = self.partitions.find((part.name or "", part.partition.partition))
             follower = partition.settled(replica) if partition is not None else None
             if partition is not None and follower is not None:
                 context.settle(part.key, partition, follower)
@@ -233,14 +265,29 @@ class _Read:
         self._version = version
         self._replica = replica
         self._wanted_keys: set[TopicPartition] = set()
+        self.settled_count = 0  # partitions that needed not be read
+        self._is_outdated = False  # elections since the request was sent
+        # Followers that name topic ids need no answer for idle partitions.
+        self._settles = replica >= 0 and version >= _IDS_FROM and may_read("")
 
-    async def _name_changed(self) -> list[_Wanted]:
-        """Add the partitions that have become unsettled since the last call; return them."""
-        more = [
-            self._fetch.wanted(key, partition, self._version, self._may_read)
-            async for key, partition in sliced(self._context.wanted)
-            if key not in self._wanted_keys
-        ]
+    async def _name_changed(self, *, waits: bool = False) -> list[_Wanted]:
+        """Add the partitions that have become unsettled since the last call; return them.
+
+        While the request `waits`, partitions with elections that the follower had not heard of are
+        left for its next request, which names their new epochs.
+        """
+        more = []
+        async for key, partition in sliced(self._context.wanted):
+            if key in self._wanted_keys:
+                continue
+            if self._settles and self._fetch.settle_if_idle(
+                self._context, self._replica, key, partition
+            ):
+                self.settled_count += 1
+            elif waits and self._settles and self._fetch.has_outdated_epoch(key, partition):
+                self._is_outdated = True
+            else:
+                more.append(self._fetch.wanted(key, partition, self._version, self._may_read))
         self._wanted_keys.update(part.key for part in more)
         self.wanted += more
         return more
@@ -248,16 +295,16 @@ class _Read:
     async def when_ready(self) -> _Result:
         """Return results once they are enough (see the module), or `max_wait_ms` has passed."""
         message = self._message
-        await self._name_changed()
-        result = await self._read_all()
-        if self._is_enough(result) or message.max_wait_ms <= 0 or self._context.is_empty:
-            return result
-        deadline = time.monotonic() + message.max_wait_ms / 1000
         changed = asyncio.Event()
         watched: list[Partition] = []
-        await self._watch(self.wanted, changed, watched)
-        self._context.on_change(changed.set)
+        self._context.on_change(changed.set)  # From now on, because partitions settle below.
         try:
+            await self._name_changed()
+            result = await self._read_all()
+            if self._is_enough(result) or message.max_wait_ms <= 0 or self._context.is_empty:
+                return result
+            deadline = time.monotonic() + message.max_wait_ms / 1000
+            await self._watch(self.wanted, changed, watched)
             while not self._is_enough(result):
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
@@ -268,8 +315,12 @@ class _Read:
                 except TimeoutError:
                     pass
                 changed.clear()
-                await self._watch(await self._name_changed(), changed, watched)
+                await self._watch(await self._name_changed(waits=True), changed, watched)
                 result = await self._read_all()
+                if self._is_outdated and not self._is_enough(result):
+                    await asyncio.sleep(min(max(remaining, 0), _ROLES_KNOWN_AFTER_S))
+                    await self._name_changed(waits=True)
+                    return await self._read_all()
             return result
         finally:
             self._context.on_change(lambda: None)
@@ -283,7 +334,7 @@ class _Read:
         self, wanted: Iterable[_Wanted], changed: asyncio.Event, watched: list[Partition]
     ) -> None:
         async for part in sliced(wanted):
-            partition = self._partitions.by_name.get((part.name or "", part.partition.partition))
+            partition = self._partitions.find((part.name or "", part.partition.partition))
             if partition is not None and part.rejection is ErrorCode.NONE:
                 partition.watch(changed.set)
                 watched.append(partition)

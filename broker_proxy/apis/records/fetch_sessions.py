@@ -53,6 +53,8 @@ class Sent(NamedTuple):
 
 
 _NOTHING_SENT: Final = Sent(-1, -1, -1)
+# What a follower assumes about an empty log.
+_EMPTY: Final = Sent(0, 0, 0)
 
 
 @dataclass(slots=True)
@@ -61,10 +63,23 @@ class _Cached:
     sent: Sent = _NOTHING_SENT
 
 
-class _Settled(NamedTuple):
-    partition: Partition
-    follower: Follower
-    changed: Callable[[], None]  # the watch on the partition
+class _Settled:
+    """A partition that is not read until it changes; the watch on this change."""
+
+    __slots__ = ("follower", "key", "partition", "session")
+
+    def __init__(
+        self, session: FetchSession, key: TopicPartition, partition: Partition, follower: Follower
+    ) -> None:
+        self.session = session
+        self.key = key
+        self.partition = partition
+        self.follower = follower
+
+    def __call__(self) -> None:
+        """The partition has changed."""
+        self.session.unsettle(self.key)
+        self.session.wake()
 
 
 @dataclass(slots=True)
@@ -94,20 +109,15 @@ class FetchSession:
 
     def settle(self, key: TopicPartition, partition: Partition, follower: Follower) -> None:
         """Do not read a partition until it changes."""
-
-        def changed() -> None:
-            self.unsettle(key)
-            self.wake()
-
         del self.unsettled[key]
-        self.settled[key] = _Settled(partition, follower, changed)
-        partition.watch(changed)
+        settled = self.settled[key] = _Settled(self, key, partition, follower)
+        partition.watch(settled)
 
     def unsettle(self, key: TopicPartition) -> None:
         """Read a partition again; record that its follower had all records at the last request."""
         settled = self.settled.pop(key, None)
         if settled is not None:
-            settled.partition.unwatch(settled.changed)
+            settled.partition.unwatch(settled)
             settled.follower.had_all_records(self.used_ms)
             self.unsettled[key] = None
 
@@ -245,6 +255,25 @@ class Context:
         """Do not read this partition until it changes. Call this after `finish`."""
         if self._session is not None and key in self._session.unsettled:
             self._session.settle(key, partition, follower)
+
+    def settle_if_known(
+        self, key: TopicPartition, partition: Partition, follower: Follower
+    ) -> bool:
+        """Settle a partition if the follower knows its offsets. The response then omits it.
+
+        Unlike in Kafka, the first response of an incremental request omits an empty log, too.
+        """
+        session = self._session
+        cached = session.partitions.get(key) if session is not None else None
+        if session is None or cached is None or key not in session.unsettled:
+            return False
+        mark = partition.high_watermark
+        now = Sent(mark, mark, partition.log.start_offset)
+        if cached.sent != now and (cached.sent != _NOTHING_SENT or now != _EMPTY):
+            return False
+        cached.sent = now
+        session.settle(key, partition, follower)
+        return True
 
     def unsettle_all(self) -> None:
         """Read all partitions."""

@@ -8,20 +8,22 @@ from pathlib import Path
 
 from broker_proxy.apis.admin.log_dirs import LogDirs
 from broker_proxy.metadata.cache import MetadataCache
-from data_plane.log.log_directories import LogDirectories
+from data_plane.partitions import Partitions
 
 
 class StoredLogDirs(LogDirs):
     """LogDirs whose moves, sizes and disks are those of the stored logs."""
 
-    def __init__(self, logs: LogDirectories, cache: MetadataCache, broker_id: int) -> None:
-        super().__init__(tuple(map(str, logs.paths)), cache, broker_id)
+    def __init__(self, partitions: Partitions, cache: MetadataCache) -> None:
+        logs = partitions.directories
+        super().__init__(tuple(map(str, logs.paths)), cache, partitions.broker_id)
+        self._partitions = partitions
         self._logs = logs
 
     def replicas(self, name: str) -> Iterator[tuple[int, str]]:
         for number, path in super().replicas(name):
             log = self._logs.logs.get((name, number))
-            yield number, path if log is None else str(log.folder.parent)
+            yield number, path if log is None else str(log.parent)
 
     def move(self, name: str, partition: int, path: str) -> None:
         """See LogDirs. The log is moved before this returns.
@@ -29,6 +31,7 @@ class StoredLogDirs(LogDirs):
         Raises:
             OSError: the log cannot be moved. It stays where it is.
         """
+        self._partitions.find((name, partition))  # A new replica has its log from now on.
         self._logs.move((name, partition), Path(path))
 
     def size(self, name: str, partition: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -32,7 +33,8 @@ from bridgehead.ui.export import MODULES, STATIC, exported_page, script
 from bridgehead.ui.ordering import causal_order
 from bridgehead.ui.processes import Scenarios
 from bridgehead.ui.reading import RunReader, find_run, read_run
-from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, Collector, Rows
+from bridgehead.ui.rows import COLUMNS, CONTROLLER_CREATED, REPEATED, Collector, Rows
+from bridgehead.ui.server import Served, _catch_up, open_run
 from bridgehead.ui.verdicts import judged
 from bridgehead.ui.vocabulary import KINDS, NUMBERS, NUMBERS_BY_NAME
 from event_log.events import EVENT_KINDS
@@ -339,6 +341,85 @@ def test_a_broker_is_down_from_its_kill_until_it_starts_again(run: Path) -> None
     rows.drop(len(rows))
     node = rows.nodes.values.index("3")
     assert (rows.is_running(node, len(rows)), len(rows.lives[node])) == (False, 1)
+
+
+def test_vain_resends_are_told_once_and_the_resend_to_another_controller_is_told(run: Path) -> None:
+    path = next(run.glob("node=2/*.jsonl"))
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    replied = next(e for e in events if e["kind"] == KINDS[NUMBERS["forward_replied"]].name)
+    sent = next(e for e in events if e["kind"] == "forward_sent")
+    end, later = max(e["seq"] for e in events) + 1, replied["mono_ns"] + 10**6
+    no_reply = {**replied, "error": None, "zxid": 0, "request_id": "2.other.1"}
+    request = {**sent, "request_id": "2.other.1"}
+    attempts = [(attempt, 3) for attempt in range(1, 5)] + [(5, 1), (6, 1)]
+    steps = [
+        step
+        for attempt, controller in attempts
+        for step in (
+            {**request, "attempt": attempt, "controller_id": controller},
+            {**no_reply, "attempt": attempt},
+        )
+    ]
+    with path.open("a") as file:
+        for at, step in enumerate(steps):
+            file.write(json.dumps({**step, "seq": end + at, "mono_ns": later + at}) + "\n")
+    rows = read_run(run).collector.rows
+    number = rows.number_of("2.other.1")
+    shown = [
+        (KINDS[rows.value("kind", at)].key, rows.value("attempt", at))
+        for at in range(len(rows))
+        if rows.value("request", at) == number and not rows.value("flags", at) & REPEATED
+    ]
+    told = [("forward_sent", 1), ("forward_replied", 1), ("forward_sent", 2), ("forward_sent", 5)]
+    assert shown == told
+
+
+def test_the_kill_of_the_controller_says_what_requests_wait_for(run: Path) -> None:
+    """The kill of another broker does not. A page knows it also after old rows were dropped."""
+    lines = next(run.glob("node=2/*.jsonl")).read_text().splitlines()
+    sent = next(e for e in map(json.loads, lines) if e["kind"] == "forward_sent")
+    kept = {name: sent[name] for name in ("run_id", "boot", "host_boot_id", "wall_ms", "mono_ns")}
+    harness = run / "harness=test" / "events-00000.jsonl"
+    harness.parent.mkdir()
+    with harness.open("w") as file:
+        for seq, target in enumerate(("2", "1"), start=1):
+            fault = {"kind": "fault_injected", "action": "kill", "target": target}
+            file.write(json.dumps({**kept, **fault, "node": "harness", "seq": seq}) + "\n")
+    reader = read_run(run)
+    rows = reader.collector.rows
+    faults = keys(reader).index("fault")
+    for dropped in (0, faults):
+        rows.drop(dropped)
+        captions = [item["caption"] for item in model.details(reader, 0, 500)]
+        other, controller = (text for text in captions if text.startswith("Fault"))
+        assert other == "Fault: kill at broker 2."
+        assert controller.startswith("Fault: broker 1, the controller, is killed. Requests wait")
+
+
+def test_a_live_page_shows_rows_before_a_long_history_has_been_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster that has run for hours has written more than can be read at once."""
+    monkeypatch.setattr(reading, "_RELEASED_AFTER_BYTES", 1 << 20)
+    generate(tmp_path, 40_000)
+    served = Served(open_run(find_run(tmp_path)), str(tmp_path), follows=True, rows_max=3_000)
+    rows = served.reader.collector.rows
+    seen = list[tuple[float, int, int]]()
+
+    async def watch() -> None:
+        async with served.news:
+            reads = asyncio.create_task(_catch_up(served))
+            while served.share_read < 1:
+                await served.news.wait()
+                seen.append((served.share_read, len(rows), len(rows) - rows.base))
+        await reads
+
+    asyncio.run(watch())
+    shares, counts, kept = zip(*seen, strict=True)
+    assert 0 < shares[0] < 0.9
+    assert list(counts) == sorted(counts)
+    assert 0 < counts[0] < counts[-1]
+    assert max(kept) <= 3_000
 
 
 def test_an_election_follows_its_claim(run: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ErrorCode
 from bridgehead.kafka_wire.messages.fetch import (
+    EpochEndOffset,
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -89,7 +90,9 @@ class Leader:
     def __getitem__(self, name: str) -> Partition:
         return self.partitions.by_name[name, 0]
 
-    async def send(self, wait_ms: int = 0, **offsets: int) -> dict[str, PartitionData]:
+    async def send(
+        self, wait_ms: int = 0, leader_epoch: int = 0, **offsets: int
+    ) -> dict[str, PartitionData]:
         """Fetch from these offsets, in the session; return the partitions of the response."""
         before = self.counts[names.FETCH_REQUESTS]
         message = FetchRequest(
@@ -99,7 +102,7 @@ class Leader:
             session_id=self.session,
             session_epoch=self.epoch,
             topics=[
-                FetchTopic(IDS[name], "", [FetchPartition(0, 0, offset, -1, 0, 1_000)])
+                FetchTopic(IDS[name], "", [FetchPartition(0, leader_epoch, offset, -1, 0, 1_000)])
                 for name, offset in offsets.items()
             ],
             replica_state=ReplicaState(FOLLOWER, 1),
@@ -198,6 +201,69 @@ async def test_follower_learns_of_a_new_epoch_and_of_a_deletion(leader: Leader) 
     assert (await leader.send())["b"].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+async def test_after_an_election_the_next_request_names_the_new_epoch(leader: Leader) -> None:
+    """A waiting request ends without an error. A follower that has not heard gets one then."""
+    waiting = asyncio.create_task(leader.send(60_000))
+    await asyncio.sleep(0)
+    leader.apply("a", View(1, 1, 1, (1, 2)))
+    async with asyncio.timeout(10):
+        assert await waiting == {}
+    async with asyncio.timeout(10):
+        sent = await leader.send(60_000)
+    assert {name: result.error_code for name, result in sent.items()} == {
+        "a": ErrorCode.FENCED_LEADER_EPOCH
+    }
+    assert (await leader.send(leader_epoch=1, a=0), leader.read) == ({}, 1)
+
+
+async def test_an_append_after_an_election_ends_the_wait_at_once(leader: Leader) -> None:
+    waiting = asyncio.create_task(leader.send(60_000))
+    await asyncio.sleep(0)
+    leader.apply("a", View(1, 1, 1, (1, 2)))
+    append(leader["b"], b"x")
+    async with asyncio.timeout(10):
+        assert list(await waiting) == ["b"]
+
+
+async def test_only_what_the_follower_does_not_know_is_in_a_response(leader: Leader) -> None:
+    """An idle partition is omitted, also the first time, but not if its offsets are news."""
+    for name in IDS:
+        append(leader[name], b"x")
+    await leader.send(a=1, b=1)
+    leader.apply("a", View(1, 1, 1, (1, 2)))
+    leader.apply("b", View(1, 1, 1, (1, 2)))
+    leader["b"].log.advance_start(1)
+    sent = await leader.send(leader_epoch=1, a=1, b=1)
+    assert {name: result.log_start_offset for name, result in sent.items()} == {"b": 1}
+    assert (await leader.send(leader_epoch=1), leader.read) == ({}, 0)
+
+
+async def test_a_follower_with_fewer_records_is_never_taken_for_idle(leader: Leader) -> None:
+    append(leader["a"], b"x")
+    await leader.send(a=1)
+    leader.apply("a", View(1, 1, 1, (1, 2)))
+    assert (await leader.send(leader_epoch=1, a=0))["a"].records
+
+
+async def test_a_follower_whose_last_epoch_differs_is_never_taken_for_idle(leader: Leader) -> None:
+    """Its log is as long as the leader's, but its last record is of another leader."""
+    append(leader["a"], b"x")
+    await leader.send(a=1)
+    leader.apply("a", View(1, 2, 2, (1, 2)))
+    topics = [FetchTopic(IDS["a"], "", [FetchPartition(0, 2, 1, 1, 0, 1_000)])]
+    message = FetchRequest(
+        session_id=leader.session,
+        session_epoch=leader.epoch,
+        max_bytes=1_000_000,
+        topics=topics,
+        replica_state=ReplicaState(FOLLOWER, 1),
+    )
+    response = await leader.fetch.handle(a_request(ApiKey.FETCH, VERSION), message)
+    assert isinstance(response, FetchResponse)
+    (partition,) = response.responses[0].partitions
+    assert partition.diverging_epoch == EpochEndOffset(0, 1)
+
+
 async def test_a_client_that_is_no_longer_a_broker_is_rejected(leader: Leader) -> None:
     leader.is_broker = False
     sent = await leader.send()
@@ -206,11 +272,11 @@ async def test_a_client_that_is_no_longer_a_broker_is_rejected(leader: Leader) -
 
 
 async def test_a_new_session_ends_the_watches_of_the_old_one(leader: Leader) -> None:
-    watched = len(leader["a"]._watchers)
+    watched = len(leader["a"]._watchers or ())
     assert watched == 1
     leader.epoch = 0
     await leader.send(a=0)
-    assert (len(leader["a"]._watchers), len(leader["b"]._watchers)) == (1, 0)
+    assert (len(leader["a"]._watchers or ()), len(leader["b"]._watchers or ())) == (1, 0)
     assert len(leader.sessions) == 1
 
 

@@ -23,6 +23,7 @@ from chaos.simulated.zookeeper import ZooKeeperModel
 from cluster_model.delegation_tokens import DelegationToken, TokenSecret
 from cluster_model.principal import KafkaPrincipal
 from cluster_model.records import ConfigResource
+from cluster_model.session_state import ConnectionLostError, ZooKeeperRejectedError
 from cluster_model.znodes.acls import ACL_PATHS, AclChangeZnode, AclZnode
 from cluster_model.znodes.layout import START_UP_PATHS, ConfigChangeZnode, ConfigZnode
 from cluster_model.znodes.operations import Create, Delete, Operation
@@ -36,20 +37,29 @@ ALICE = KafkaPrincipal("User", "alice")
 
 
 class Session:
-    """A session at the model. `after_listing` runs once, between a listing and the next read."""
+    """A session at the model.
+
+    `before_reading` runs once, after a notification became known and before it is read.
+    """
 
     def __init__(self, model: ZooKeeperModel) -> None:
         self.model = model
         self._session = model.open_session(10, 0)
         self._session.notify = self._fired
         self._watches: dict[str, list[Callable[[], None]]] = {}
-        self.after_listing: Callable[[], None] | None = None
+        self._below: dict[str, Callable[[str], None]] = {}
+        self.before_reading: Callable[[], None] | None = None
 
     @property
     def last_zxid(self) -> int:
         return self.model.zxid
 
-    def _fired(self, _kind: str, path: str) -> None:
+    def _fired(self, kind: str, path: str) -> None:
+        if kind == "below":
+            for root, changed in self._below.items():
+                if f"{path}/".startswith(f"{root}/"):
+                    changed(path)
+            return
         for watch in self._watches.pop(path, []):
             watch()
 
@@ -59,17 +69,33 @@ class Session:
             raise NoSuchZnodeError
         if watch is not None:
             self._watches.setdefault(path, []).append(watch)
-        if self.after_listing is not None:
-            run, self.after_listing = self.after_listing, None
-            run()
+        self._run_before_reading()
         return names
+
+    def _run_before_reading(self) -> None:
+        if self.before_reading is not None:
+            run, self.before_reading = self.before_reading, None
+            run()
 
     async def exists(self, path: str, watch: Callable[[], None] | None = None) -> Stat | None:
         if watch is not None:
             self._watches.setdefault(path, []).append(watch)
         return self.model.exists(self._session, path, watch=watch is not None)
 
+    async def watch_below(self, path: str, changed: Callable[[str], None]) -> None:
+        self._below[path] = changed
+        self.model.watch_below(self._session, path)
+
+    def watches_below(self, path: str) -> bool:
+        return path in self._below
+
+    def break_connection(self) -> None:
+        self._session.forget_watches()
+        self._below.clear()
+
     async def read(self, reads: Sequence[Read]) -> list[ReadResult]:
+        if any(read.path.startswith(f"{root}/") for read in reads for root in self._below):
+            self._run_before_reading()
         return self.model.read(reads)
 
     def write(self, *operations: Operation) -> None:
@@ -251,9 +277,10 @@ async def test_after_a_notification_that_vanished_everything_is_read_again(kind:
     def vanish() -> None:
         broker.session.write(Delete(broker.notifications()[-1]))
 
-    broker.session.after_listing = vanish
+    broker.session.before_reading = vanish
     broker.revoke()
     await broker.check_revoked()
+    assert broker.session.before_reading is None
 
 
 async def test_foreign_names_are_logged_once(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
@@ -266,3 +293,59 @@ async def test_foreign_names_are_logged_once(kind: Kind, caplog: pytest.LogCaptu
     (line,) = (text for text in caplog.messages if "foreign" in text)
     assert kind.folder in line
     assert len(line) < 500
+
+
+@pytest.mark.parametrize("name", ["config", "token"])
+async def test_notifications_are_listed_once_per_connection(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be a hundred thousand of them: neither a change nor a purge may list them."""
+    broker = Broker(KINDS[name])
+    await broker.start()
+    listed: list[str] = []
+    children, read = broker.session.children, broker.session.read
+
+    async def counted(path: str, watch: Callable[[], None] | None = None) -> list[str]:
+        listed.append(path)
+        return await children(path, watch)
+
+    async def also_counted(reads: Sequence[Read]) -> list[ReadResult]:
+        listed.extend(one.path for one in reads if isinstance(one, ReadChildren))
+        return await read(reads)
+
+    monkeypatch.setattr(broker.session, "children", counted)
+    monkeypatch.setattr(broker.session, "read", also_counted)
+    broker.revoke()
+    await broker.check_revoked()
+    for path in broker.notifications():
+        broker.session.write(Delete(path))  # as the controller purges them
+    await broker.settled()
+    assert listed == []
+    broker.session.break_connection()
+    broker.create()
+    await broker.settled()
+    assert not broker.has_object()  # Nothing is watched until the session reconnects.
+    await broker._follow()
+    assert broker.has_object()
+    assert listed == [broker.kind.folder]
+
+
+@pytest.mark.parametrize("error", [ConnectionLostError, ZooKeeperRejectedError])
+async def test_a_change_whose_read_failed_is_read_by_the_next_call(
+    kind: Kind, error: type[Exception]
+) -> None:
+    broker = Broker(kind)
+    await broker.start()
+
+    def fail() -> None:
+        if error is ConnectionLostError:
+            broker.session.break_connection()
+        raise error("failed")
+
+    broker.session.before_reading = fail
+    broker.revoke()
+    with pytest.raises(error):
+        await asyncio.gather(*broker._tasks)
+    assert broker.has_object()
+    await broker._follow()
+    assert not broker.has_object()

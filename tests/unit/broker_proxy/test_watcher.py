@@ -128,6 +128,7 @@ class ConfigSession:
     def __init__(self, *changes: tuple[str, str, bytes | None]) -> None:
         """`changes`: topic, name of the notification, content of the topic's config znode."""
         self.lost: set[int] = set()
+        self.watched = ""
         self.reads: list[list[str]] = []
         self.znodes: dict[str, bytes] = {}
         for topic, name, content in changes:
@@ -136,12 +137,19 @@ class ConfigSession:
             if content is not None:
                 self.znodes[ConfigZnode.path(resource)] = content
 
+    async def watch_below(self, path: str, _changed: Callable[[str], None]) -> None:
+        self.watched = path
+
+    def watches_below(self, path: str) -> bool:
+        return path == self.watched
+
     async def children(self, path: str, _watch: Callable[[], None] | None) -> list[str]:
         return [znode.removeprefix(path + "/") for znode in self.znodes if znode.startswith(path)]
 
     async def read(self, reads: Sequence[Read]) -> list[ZnodeData | None]:
         self.reads.append([read.path for read in reads])
         if len(self.reads) in self.lost:
+            self.watched = ""
             raise ConnectionLostError("lost")
         znodes = {ConfigChangeZnode.parent: b"", **self.znodes}
         return [
@@ -167,8 +175,8 @@ async def test_many_config_changes_are_read_in_two_requests_and_applied_once_in_
     for _ in range(2):
         await watcher._follow_configs()
     assert changes == APPLIED
-    # Five notifications with their folder, four configs; then nothing is new.
-    assert [len(paths) for paths in session.reads] == [6, 4, 1]
+    # Five notifications with their folder, four configs; then the watch has named nothing.
+    assert [len(paths) for paths in session.reads] == [6, 4]
 
 
 @pytest.mark.parametrize("lost", [1, 2])
@@ -187,6 +195,9 @@ async def test_without_the_folder_of_config_changes_the_broker_still_follows_acl
     """If somebody deletes /config/changes, the broker follows everything except configs."""
 
     class WithoutFolder(Session):
+        def watches_below(self, _path: str) -> bool:
+            return True
+
         async def children(self, path: str, _watch: Callable[[], None]) -> list[str]:
             assert path == ConfigChangeZnode.parent
             raise NoSuchZnodeError

@@ -242,15 +242,22 @@ class Wiped(Simulation):
         return {"epoch": epoch, "transactions": transactions, "problems": problems}
 
     async def _delete_all(self, *folders: str) -> None:
-        """Delete everything, or everything in some folders."""
+        """Delete everything, or everything in some folders, in one transaction.
+
+        One by one, brokers could register again between two deletions, and topics would disappear
+        before their folder does.
+        """
         session = SimulatedSession(
             self._service, session_timeout_ms=60_000, on_state=lambda _state: None
         )
         await session.open(60)
         paths = sorted(self._service.model.paths(), key=lambda path: -path.count("/"))
-        for path in paths:
-            if not folders or f"{path}/".startswith(tuple(f"{folder}/" for folder in folders)):
-                await session.multi([session.encode(Delete(path))])
+        gone = [
+            session.encode(Delete(path))
+            for path in paths
+            if not folders or f"{path}/".startswith(tuple(f"{folder}/" for folder in folders))
+        ]
+        assert (await session.multi(gone)).failed_index is None
         await session.close()
 
 

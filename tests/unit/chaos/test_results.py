@@ -14,6 +14,7 @@ from chaos.judging import required
 from chaos.result import Result, decide, differences, write_files
 from chaos.scenario import Expectation
 from chaos.simulated.run import Runner
+from judge.exit_codes import INTERRUPTED
 from judge.verdicts import Verdict, VerdictRow, worst
 
 ONE_ELECTION = Expectation(elections=(1, 1), open_max=2)
@@ -98,8 +99,8 @@ def test_results_of_earlier_runs_are_deleted_even_if_no_run_ends(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Runner, "run", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        command.main(["run", "quiet_sea", "--tier", "simulated", "--out", str(tmp_path)])
+    run = ["run", "quiet_sea", "--tier", "simulated", "--out", str(tmp_path)]
+    assert command.main(run) == INTERRUPTED
     assert list(tmp_path.iterdir()) == []
 
 

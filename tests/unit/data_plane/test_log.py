@@ -12,6 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
+from broker_proxy.apis.records.stored_log_dirs import StoredLogDirs
 from data_plane.log.epochs import EpochStart, LeaderEpochs
 from data_plane.log.log_directories import LogDirectories
 from data_plane.log.open_files import OpenFiles
@@ -408,3 +409,75 @@ def test_the_logs_of_an_unreadable_topic_stay(tmp_path: Path) -> None:
     replicas.apply({}, None, {"damaged"})
     assert list(here.logs) == [("damaged", 0)]
     assert directories(tmp_path).logs["damaged", 0].end_offset == 1
+
+
+def topic_view(topic_id: bytes, *views: View) -> Any:
+    return SimpleNamespace(topic_id=topic_id, partitions=dict(enumerate(views)))
+
+
+def test_a_topic_takes_its_roles_when_it_is_used_or_when_it_is_its_turn(tmp_path: Path) -> None:
+    replicas = Partitions(
+        1, directories(tmp_path), cast(SettingsCache, Mock()), lambda: NOW, Isrs()
+    )
+    topics = {name: topic_view(name.encode() * 16, View(1, 7, 3, (1,))) for name in "abc"}
+    replicas.note(topics, ["a", "b"])
+    assert (replicas.by_name, replicas.waiting()) == ({}, ["a", "b"])
+    assert replicas.get("b", 0).leader_epoch == 7
+    assert replicas.waiting() == ["a"]
+    replicas.note({**topics, "b": topic_view(b"b" * 16, View(2, 8, 4, (2,)))}, ["b", "c"])
+    replicas.apply_waiting("c")
+    assert replicas.find(("b", 0)) is replicas.by_name["b", 0]
+    assert {name: replica.leader for (name, _), replica in replicas.by_name.items()} == {
+        "b": 2,
+        "c": 1,
+    }
+    replicas.note({}, ["b"])
+    with pytest.raises(ApiError) as unknown:
+        replicas.get("b", 0)
+    assert unknown.value.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert ("b", 0) not in replicas.directories.logs
+
+
+def test_a_topic_that_was_created_again_keeps_nothing_of_the_deleted_one(tmp_path: Path) -> None:
+    """Both changes arrive before the replicas take the first one."""
+    settings = SettingsCache(cast(Any, None), lambda: DEFAULTS)
+    settings.changed("topic", {"max.message.bytes": "17"})
+    replicas = Partitions(1, directories(tmp_path), settings, lambda: NOW, Isrs())
+    replicas.apply({"topic": topic_view(TOPIC_ID, View(1, 0, 0, (1,)))}, ["topic"])
+    deleted = replicas.by_name["topic", 0]
+    deleted.append(batch(b"of the deleted topic"), 1, NOW)
+    replicas.note({}, ["topic"])
+    replicas.note({"topic": topic_view(bytes(reversed(TOPIC_ID)), View(1, 0, 0, (1,)))}, ["topic"])
+    created = replicas.get("topic", 0)
+    assert (created.log.end_offset, deleted.is_leader) == (0, False)
+    assert not settings.is_read("topic")
+
+
+def test_periodic_work_visits_only_logs_with_a_folder(tmp_path: Path) -> None:
+    here = directories(tmp_path)
+    replicas = Partitions(1, here, cast(SettingsCache, Mock()), lambda: NOW, Isrs())
+    views = [View(1, 0, 0, (1,))] * 3
+    replicas.apply({"topic": topic_view(TOPIC_ID, *views)}, ["topic"])
+    assert here.stored == {}
+    replicas.by_name["topic", 1].append(batch(b"a"), 1, NOW)
+    assert list(here.stored) == [("topic", 1)]
+    assert replicas.high_watermarks() == {("topic", 1): 1}
+    assert list(directories(tmp_path).stored) == [("topic", 1)]
+    replicas.apply({}, ["topic"])
+    assert here.stored == {}
+    assert directories(tmp_path).stored == {}
+
+
+def test_a_replica_without_its_role_can_be_moved(tmp_path: Path) -> None:
+    paths = [tmp_path / "first", tmp_path / "second"]
+    here = LogDirectories([*map(str, paths)], lambda _topic: TopicSettings.of({}, DEFAULTS))
+    here.load()
+    replicas = Partitions(1, here, cast(SettingsCache, Mock()), lambda: NOW, Isrs())
+    topics = {"topic": topic_view(TOPIC_ID, View(1, 0, 0, (1,)))}
+    replicas.note(topics, ["topic"])
+    log_dirs = StoredLogDirs(replicas, cast(Any, SimpleNamespace(topics=topics)))
+    assert list(log_dirs.replicas("topic")) == [(0, str(paths[0]))]
+    log_dirs.move("topic", 0, str(paths[1]))
+    assert list(log_dirs.replicas("topic")) == [(0, str(paths[1]))]
+    replicas.get("topic", 0).append(batch(b"a"), 1, NOW)
+    assert (paths[1] / "topic-0").is_dir()

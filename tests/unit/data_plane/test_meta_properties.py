@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_damaged_file_is_named_and_replaced(
 
 def test_what_is_not_a_file_is_set_aside(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "meta.properties")
-    logs = LogDirectories([str(tmp_path)], directories(tmp_path / "other")._settings_of)
+    logs = LogDirectories([str(tmp_path)], cast(Any, None))
     logs.check_owner(BROKER, CLUSTER)
     logs.load()
     logs.set_owner(BROKER, CLUSTER)

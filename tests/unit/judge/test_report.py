@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,17 @@ def test_the_timelines_come_first_and_the_verdicts_are_folded(
     violations = html[html.index("<h2>Violations") :]
     assert "epoch 4 is election 4 of the run" in violations
     assert "<script" not in html
+
+
+def test_the_report_has_the_commands_that_open_the_page_of_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They can be pasted as they are, also if a folder's name has a space."""
+    html = report("election_storm", tmp_path / "nightly runs", capsys)
+    folder = shlex.quote(str(tmp_path / "nightly runs" / "run=golden"))
+    assert folder.startswith("'")
+    for command in (f"ui {folder}", f"ui {folder} --export run.html", f"judge {folder} --html"):
+        assert f"bridgehead {command}" in unescape(html), command
 
 
 def test_faults_are_marks_on_the_timelines(

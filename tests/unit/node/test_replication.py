@@ -7,11 +7,16 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from data_plane.partitions import Partitions
 from envelope.channel_security import ChannelFiles
-from node.assembly.replication import Replication
+from metrics import names
+from metrics.node_metrics import NodeMetrics
+from node.assembly.replication import Replication, _register_gauges
 from node.assembly.replication_listener import listener_properties
+from tests.unit.data_plane.logs import TOPIC_ID, directories
+from tests.unit.data_plane.replicas import Isrs, View
 
 
 @pytest.mark.parametrize(
@@ -35,6 +40,31 @@ def test_a_change_of_the_live_brokers_advances_every_high_watermark(
     seen.clear()
     replication.metadata_changed(live)
     assert seen == (["a-0"] if advances else [])
+
+
+def test_the_gauges_count_the_partitions_that_this_broker_leads(tmp_path: Path) -> None:
+    here = directories(tmp_path, min_insync_replicas=2)
+    partitions = Partitions(1, here, *cast(Any, (None, None, Isrs())))
+    views = [
+        View(1, 0, 0, (1, 2, 3)),
+        View(1, 0, 0, (1, 2)),
+        View(1, 0, 0, (1,)),
+        View(1, 0, 0, (1,), replicas=(1,)),
+        View(2, 0, 0, (2,)),
+    ]
+    topic = SimpleNamespace(topic_id=TOPIC_ID, partitions=dict(enumerate(views)))
+    partitions.apply({"t": topic}, ["t"])
+    metrics = NodeMetrics(CollectorRegistry(), now_s=lambda: 0.0)
+    _register_gauges(partitions, metrics)
+    values = metrics.snapshot()
+    counted = {
+        names.PARTITIONS: 5,
+        names.LEADERS: 4,
+        names.UNDER_REPLICATED: 2,
+        names.UNDER_MIN_ISR: 1,
+        names.AT_MIN_ISR: 2,
+    }
+    assert {metric: values[metric.name] for metric in counted} == counted
 
 
 # The listener that a broker opens for other brokers.
