@@ -26,7 +26,7 @@ from judge.terminal import complain
 from rehearse.checks import scan
 from rehearse.cluster import Cluster
 from rehearse.compare import changed_znodes, compare, explained_by, restarts
-from rehearse.copying import copy_tree, write_znodes
+from rehearse.copying import MIGRATION, copy_tree, write_znodes
 from rehearse.findings import KAFKA_VERSIONS, Finding, Outcome
 from rehearse.kraft.jars import find_jars, find_kafkas_java
 from rehearse.metadata import Items, items_of_znodes
@@ -188,8 +188,11 @@ def _of_items(
 
 
 def _of_znodes(seed: Seed, after: ZnodeTree) -> Iterator[Outcome]:
-    for path in seed.put:
-        yield Outcome.LOST if path in after else Outcome.DELETED
+    for path, data in seed.put.items():
+        if path == MIGRATION and after.data(path) != data:
+            yield Outcome.KEPT  # the controller took it for its own, and went on
+        else:
+            yield Outcome.LOST if path in after else Outcome.DELETED
     if not seed.put:
         yield Outcome.KEPT
 

@@ -351,6 +351,7 @@ RULES: Final = (
         log="Encountered zk migration fault",
         remedy="Delete {where}.",
         find=_empty_migration,
+        evidence=Evidence.LIVE,
         issue="KAFKA-19480",
         outcome_3_9_2=Outcome.KEPT,
     ),

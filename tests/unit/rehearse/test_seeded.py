@@ -11,7 +11,7 @@ from rehearse.report.document import Phase, Report
 from rehearse.run import note_seen, row_of
 from rehearse.seeded import Played, outcome_of
 from rehearse.seeds import SEEDS, Seed, healthy
-from rehearse.znodes import ZnodeTree
+from rehearse.znodes import Znode, ZnodeTree
 
 
 def _seed(name: str) -> Seed:
@@ -52,6 +52,16 @@ def test_znode_without_items_is_looked_for() -> None:
     assert _outcome("acl_unreadable") is Outcome.LOST
     path = "/kafka-acl/Topic/payments"
     assert _outcome("acl_unreadable", removed=path) is Outcome.DELETED
+
+
+def test_empty_migration_that_the_controller_fills_is_kept() -> None:
+    """Kafka 3.9.2 migrates, and writes its progress there."""
+    seed = _seed("migration_empty")
+    before = seed.planted(healthy())
+    progress = Znode(b'{"version":0,"kraft_metadata_offset":63,"kraft_controller_id":3000}')
+    after = ZnodeTree({**before.znodes, "/migration": progress})
+    assert outcome_of(seed, before, items_of_znodes(before), after) is Outcome.KEPT
+    assert outcome_of(seed, before, items_of_znodes(before), before) is Outcome.LOST
 
 
 def _played(
