@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 from bridgehead.cluster.errors import ClusterError
 from cluster_model.session_state import ConnectionLostError
@@ -92,6 +94,15 @@ async def read_znode(connect: str, path: str) -> ZnodeData | None:
         if await session.exists(path) is None:
             return None
         return await session.get(path)
+
+
+async def read_object(connect: str, path: str) -> dict[str, Any] | None:
+    """Return the JSON object of a znode, empty if it has none; None if it does not exist."""
+    znode = await read_znode(connect, path)
+    if znode is None:
+        return None
+    content = orjson.loads(znode.data or b"{}")
+    return content if isinstance(content, dict) else {}
 
 
 async def write_znodes(connect: str, *operations: Operation) -> None:

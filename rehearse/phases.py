@@ -126,6 +126,7 @@ class Progress:
     is_finalized: bool = False
     dual_write_s: float | None = None
     _reason_of: str = ""
+    _began: int = 0  # the first transition of the process that runs
 
     def feed(self, lines: Iterable[LogLine]) -> list[str]:
         """Follow lines; return a sentence for each step that a user wants to see."""
@@ -145,6 +146,12 @@ class Progress:
     def restarted(self) -> None:
         """Forget what a new process begins again."""
         self.state, self.waiting_for, self.fatal, self._reason_of = None, "", "", ""
+        self._began = len(self.transitions)
+
+    @property
+    def states(self) -> list[DriverState]:
+        """The states that the process that runs has entered."""
+        return [transition.state for transition in self.transitions[self._began :]]
 
     def begin_again(self) -> None:
         """Forget what belongs to an earlier migration, but not its transitions."""

@@ -13,15 +13,13 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, NamedTuple
-
-import orjson
+from typing import Final, NamedTuple
 
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from cluster_model.znodes.operations import Create
-from rehearse.copying import CONTROLLER, MIGRATION, delete_if_present, read_znode, write_znodes
+from rehearse.copying import CONTROLLER, MIGRATION, delete_if_present, read_object, write_znodes
 from rehearse.faults import Fault, FaultResult
 from rehearse.findings import Outcome
 from rehearse.kraft.process import KafkaProcess
@@ -32,12 +30,12 @@ from rehearse.participants import Participants
 from rehearse.phases import DriverState, Progress
 from rehearse.sources.ensemble import read_ensemble
 from rehearse.znodes import ZnodeTree
-from zookeeper_client.wire import ZnodeData
 
 _POLL_S: Final = 0.1
 _FAST_POLL_S: Final = 0.02  # the driver passes states within milliseconds
 _STILL_WAITING_S: Final = 10.0
 _MEASURE_S: Final = 1.0
+# How long a step may take with the default patience.
 _READY_S: Final = 60.0
 _JVM_S: Final = 120.0
 _LEAVE_S: Final = 60.0
@@ -73,7 +71,10 @@ class Rehearsal:
     def __init__(
         self, participants: Participants, say: Say, *, patience_s: float = PATIENCE_S
     ) -> None:
-        """`patience_s`: a controller that waits longer for the same waits for ever."""
+        """`patience_s`: a controller that waits longer for the same waits for ever.
+
+        More than the default lets every other step take longer, too, on a busy machine.
+        """
         self.participants = participants
         self.progress = {number: Progress() for number in participants.controllers}
         self.patience_s = patience_s
@@ -99,6 +100,10 @@ class Rehearsal:
     @property
     def _more_s(self) -> float:
         return _S_PER_TOPIC * self.topics
+
+    def _within_s(self, usual_s: float) -> float:
+        """Return how long a step may take that takes at most `usual_s` with few topics."""
+        return (usual_s + self._more_s) * max(1.0, self.patience_s / PATIENCE_S)
 
     def metadata(self, until: MigrationState | None = None) -> Metadata:
         """Return what KRaft has; with `until`, what it had when it entered this state.
@@ -188,20 +193,22 @@ class Rehearsal:
         for node in self.participants.nodes.values():
             node.start()
         self._say(f"our nodes start as brokers {_ids(self.participants.nodes)}")
-        within_s = _READY_S + self._more_s
+        within_s = self._within_s(_READY_S)
         await self.wait("the start of our nodes", self._nodes_serve, within_s)
         if awaits_controller and not hold_controller:
-            await self.wait("a ZooKeeper controller", self.zookeeper_controller, _ELECTION_S)
+            await self.wait(
+                "a ZooKeeper controller", self.zookeeper_controller, self._within_s(_ELECTION_S)
+            )
 
     async def _nodes_serve(self) -> bool:
         return all(node.is_ready() for node in self.participants.nodes.values())
 
     async def zookeeper_controller(self) -> int | None:
         """Return the broker that is controller; None if there is none, or KRaft has one."""
-        znode = await read_znode(self.participants.connect, CONTROLLER)
-        if znode is None:
+        controller = await read_object(self.participants.connect, CONTROLLER)
+        if controller is None:
             return None
-        broker_id = int(orjson.loads(znode.data or b"{}").get("brokerid", -1))
+        broker_id = int(controller.get("brokerid", -1))
         return broker_id if broker_id in self.participants.nodes else None
 
     def start_controllers(self, *, migrating: bool = True) -> None:
@@ -227,11 +234,12 @@ class Rehearsal:
             self.pump()
             self._check_processes()
             progress = self.active
-            for transition in progress.transitions:
-                if transition.state not in seen:
-                    seen.add(transition.state)
+            for state in progress.states:
+                # If a fault has ended the controller, it enters the later states again.
+                if state not in seen and progress.state is not None:
+                    seen.add(state)
                     if at is not None:
-                        await at(transition.state)
+                        await at(state)
             here = f"{progress.state} {progress.waiting_for}"
             if here != last:
                 changed_s, last = time.monotonic(), here
@@ -239,7 +247,10 @@ class Rehearsal:
             await asyncio.sleep(_FAST_POLL_S)
 
     def _check_blocked(self, progress: Progress, seconds: float) -> None:
-        limit_s = self.patience_s if progress.waiting_for else self.topics_limit_s
+        if progress.state is None and not progress.waiting_for:
+            limit_s = self._within_s(_JVM_S)  # its JVM starts
+        else:
+            limit_s = self.patience_s if progress.waiting_for else self.topics_limit_s
         if seconds > limit_s:
             owns = progress.claimed_s is not None
             raise BlockedError(
@@ -313,9 +324,9 @@ class Rehearsal:
             async def start_kafka() -> None:
                 self.participants.start_broker(broker_id)
                 await self.wait(
-                    f"Kafka's broker {broker_id}",
+                    f"the start of Kafka's broker {broker_id}",
                     functools.partial(_serves, kafka),
-                    _JVM_S + self._more_s,
+                    self._within_s(_JVM_S),
                 )
 
             return _Target(kafka.kill, kafka.freeze, kafka.thaw, start_kafka)
@@ -323,9 +334,9 @@ class Rehearsal:
         async def start_node() -> None:
             node.start()
             await self.wait(
-                f"our broker {broker_id}",
+                f"the start of our broker {broker_id}",
                 functools.partial(_is_ready, node),
-                _READY_S + self._more_s,
+                self._within_s(_READY_S),
             )
 
         return _Target(node.kill, node.freeze, node.thaw, start_node)
@@ -336,10 +347,10 @@ class Rehearsal:
         if fault.participant == "zookeeper":
             return state
         connect = self.participants.connect
-        controller = await read_znode(connect, CONTROLLER)
-        owner = "nobody" if controller is None else _content(controller).get("brokerid")
-        migration = await read_znode(connect, MIGRATION)
-        offset = -1 if migration is None else _content(migration).get("kraft_metadata_offset", -1)
+        controller = await read_object(connect, CONTROLLER)
+        owner = "nobody" if controller is None else controller.get("brokerid")
+        migration = await read_object(connect, MIGRATION) or {}
+        offset = migration.get("kraft_metadata_offset", -1)
         kept = "has" if offset > 0 else "has not"
         return f"{state}, /controller of {owner}, and KRaft {kept} the metadata"
 
@@ -350,9 +361,9 @@ class Rehearsal:
             broker = self.participants.brokers[broker_id]
             self.participants.start_broker(broker_id)
             await self.wait(
-                f"Kafka's broker {broker_id}",
+                f"the start of Kafka's broker {broker_id}",
                 functools.partial(_serves, broker),
-                _JVM_S + self._more_s,
+                self._within_s(_JVM_S),
             )
             self._say(f"broker {broker_id} is now a real Kafka broker in KRaft mode")
 
@@ -362,9 +373,9 @@ class Rehearsal:
             self.participants.start_broker(broker_id)
         for broker_id, broker in self.participants.brokers.items():
             await self.wait(
-                f"Kafka's broker {broker_id}",
+                f"the start of Kafka's broker {broker_id}",
                 functools.partial(_serves, broker),
-                _JVM_S + self._more_s,
+                self._within_s(_JVM_S),
             )
 
     async def back_to_nodes(self) -> None:
@@ -376,20 +387,20 @@ class Rehearsal:
             if not node.is_running():
                 node.start()
                 await self.wait(
-                    f"our broker {broker_id}",
+                    f"the start of our broker {broker_id}",
                     functools.partial(_is_ready, node),
-                    _READY_S + self._more_s,
+                    self._within_s(_READY_S),
                 )
                 self._say(f"broker {broker_id} is in ZooKeeper mode again")
 
     async def _leave(self, node: NodeProcess) -> None:
         """Shut down one of our nodes as Kafka does: its leaders move first."""
         node.request_stop()
-        began_s = time.monotonic()
+        began_s, within_s = time.monotonic(), self._within_s(_LEAVE_S)
         while node.is_running():
             self.pump()
-            if time.monotonic() - began_s > _LEAVE_S:
-                raise ClusterError(f"Our broker {node.id} did not leave within {_LEAVE_S:.0f} s.")
+            if time.monotonic() - began_s > within_s:
+                raise ClusterError(f"Our broker {node.id} did not leave within {within_s:.0f} s.")
             await asyncio.sleep(_POLL_S)
         node.stop()
         self._say(f"our broker {node.id} has left, after {time.monotonic() - began_s:.1f} s")
@@ -399,7 +410,7 @@ class Rehearsal:
         for controller in self.participants.controllers.values():
             controller.stop()
         self.start_controllers(migrating=False)
-        await self.wait("the end of the migration", self._is_finalized, _JVM_S + self._more_s)
+        await self.wait("the end of the migration", self._is_finalized, self._within_s(_JVM_S))
 
     async def _is_finalized(self) -> bool:
         return self.metadata().state is MigrationState.POST_MIGRATION
@@ -409,7 +420,9 @@ class Rehearsal:
         deleted = []
         if without_znode:
             deleted = await delete_if_present(self.participants.connect, CONTROLLER)
-        await self.wait("a ZooKeeper controller", self.zookeeper_controller, _ELECTION_S)
+        await self.wait(
+            "a ZooKeeper controller", self.zookeeper_controller, self._within_s(_ELECTION_S)
+        )
         return deleted
 
 
@@ -449,11 +462,6 @@ def _held_by(participants: Participants) -> bytes:
 
 def _name(state: DriverState | None) -> str:
     return state or "no state"
-
-
-def _content(znode: ZnodeData) -> dict[str, Any]:
-    content: dict[str, Any] = orjson.loads(znode.data or b"{}")
-    return content
 
 
 def _ids(processes: object) -> str:

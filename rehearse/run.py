@@ -32,7 +32,7 @@ from rehearse.compare import (
     seen_of,
 )
 from rehearse.copying import MIGRATION, copy_tree
-from rehearse.faults import Fault, parse_faults
+from rehearse.faults import Fault, FaultResult, parse_faults
 from rehearse.findings import KAFKA_VERSIONS, Finding, Severity
 from rehearse.kraft.jars import check_memory, find_jars, find_kafkas_java, memory_needed_mib
 from rehearse.kraft.storage import feature_level
@@ -292,6 +292,10 @@ class Run:
 
     def _finish(self) -> None:
         report = self.report
+        report.faults += [
+            FaultResult(str(fault), "nothing", "its moment did not come", time.time())
+            for fault in self._pending
+        ]
         active = self.rehearsal.active
         report.writes, report.notices = dict(active.writes), list(active.notices)
         report.acknowledged = self.load.acknowledged

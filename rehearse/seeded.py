@@ -26,7 +26,7 @@ from judge.terminal import complain
 from rehearse.checks import scan
 from rehearse.cluster import Cluster
 from rehearse.compare import changed_znodes, compare, explained_by, restarts
-from rehearse.copying import copy_tree, write_znodes
+from rehearse.copying import MIGRATION, copy_tree, write_znodes
 from rehearse.findings import KAFKA_VERSIONS, Finding, Outcome
 from rehearse.kraft.jars import find_jars, find_kafkas_java
 from rehearse.metadata import Items, items_of_znodes
@@ -39,7 +39,7 @@ from rehearse.seeds import SEEDS, Seed, healthy
 from rehearse.znodes import SourceError, ZnodeTree
 
 # The controller repeats what it waits for after 0.1 to 5 s.
-_PATIENCE_S: Final = 15.0
+PATIENCE_S: Final = 15.0
 _AFTER_S: Final = 2.0  # the controller writes the metadata back before this
 _WORST_FIRST: Final = (Outcome.DELETED, Outcome.LOST, Outcome.CHANGED, Outcome.KEPT)
 
@@ -78,7 +78,13 @@ class Played(NamedTuple):
         return self.is_reported and is_explained and self.observed is self.expected
 
 
-async def play(seed: Seed, kafka: str, folder: Path, node_command: Sequence[str] = ()) -> Played:
+async def play(
+    seed: Seed,
+    kafka: str,
+    folder: Path,
+    node_command: Sequence[str] = (),
+    patience_s: float = PATIENCE_S,
+) -> Played:
     """Migrate a healthy cluster with one seed. Raises ClusterError."""
     began_s = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
@@ -87,7 +93,7 @@ async def play(seed: Seed, kafka: str, folder: Path, node_command: Sequence[str]
         folder, tree, kafka=kafka, level="3.9", controllers=1, broker_ids=(),
         node_command=node_command,
     )  # fmt: skip
-    rehearsal = Rehearsal(participants, lambda _sentence: None, patience_s=_PATIENCE_S)
+    rehearsal = Rehearsal(participants, lambda _sentence: None, patience_s=patience_s)
     try:
         participants.zookeeper.start()
         await asyncio.to_thread(participants.zookeeper.wait_until_serving)
@@ -182,8 +188,11 @@ def _of_items(
 
 
 def _of_znodes(seed: Seed, after: ZnodeTree) -> Iterator[Outcome]:
-    for path in seed.put:
-        yield Outcome.LOST if path in after else Outcome.DELETED
+    for path, data in seed.put.items():
+        if path == MIGRATION and after.data(path) != data:
+            yield Outcome.KEPT  # the controller took it for its own, and went on
+        else:
+            yield Outcome.LOST if path in after else Outcome.DELETED
     if not seed.put:
         yield Outcome.KEPT
 
@@ -195,6 +204,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kafka", choices=KAFKA_VERSIONS, default=KAFKA_VERSIONS[0])
     parser.add_argument("--out", type=Path, default=Path(".rehearsal-seeds"))
     parser.add_argument("--jobs", type=int, default=3, help="seeds at a time; each takes 1 GiB")
+    parser.add_argument(
+        "--patience", type=float, default=PATIENCE_S, help="seconds; more on a busy machine"
+    )
     parser.add_argument("--node-command", default="", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     logging.getLogger().addHandler(logging.NullHandler())  # kazoo logs each attempt
@@ -225,7 +237,8 @@ async def _play_all(seeds: Sequence[Seed], options: argparse.Namespace) -> int:
     async def play_one(seed: Seed) -> bool:
         async with jobs:
             try:
-                played = await play(seed, options.kafka, options.out / seed.name, command)
+                folder = options.out / seed.name
+                played = await play(seed, options.kafka, folder, command, options.patience)
             except (ClusterError, ConnectionLostError, SourceError) as error:
                 sys.stdout.write(f"FAIL {seed.name}: {error}\n")
                 return False

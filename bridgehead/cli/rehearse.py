@@ -145,7 +145,8 @@ PatienceOption = Annotated[
     typer.Option(
         metavar="SECONDS",
         min=5,
-        help="A controller that waits longer for the same waits for ever.",
+        help="A controller that waits longer for the same waits for ever. On a slow machine more "
+        "than 60 lets the other steps take longer, too.",
     ),
 ]
 

@@ -199,6 +199,7 @@ RULES: Final = (
         log="Unhandled error in SyncKRaftMetadataEvent",
         remedy="Delete {where}.",
         find=_odd_ghosts,
+        evidence=Evidence.LIVE,
     ),
     Rule(
         id="config-unreadable",

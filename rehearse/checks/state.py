@@ -351,6 +351,7 @@ RULES: Final = (
         log="Encountered zk migration fault",
         remedy="Delete {where}.",
         find=_empty_migration,
+        evidence=Evidence.LIVE,
         issue="KAFKA-19480",
         outcome_3_9_2=Outcome.KEPT,
     ),
@@ -448,6 +449,7 @@ RULES: Final = (
         log="Aborting the metadata migration from ZooKeeper to KRaft",
         remedy="Delete {where}, and create a new token.",
         find=_odd_tokens,
+        evidence=Evidence.LIVE,
     ),
     Rule(
         id="token-old",

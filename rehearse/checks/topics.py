@@ -274,6 +274,7 @@ RULES: Final = (
         log="Aborting the metadata migration from ZooKeeper to KRaft",
         remedy="Repair {where}: leader, leader_epoch, isr, controller_epoch.",
         find=_odd_states,
+        evidence=Evidence.LIVE,
     ),
     Rule(
         id="state-of-no-partition",

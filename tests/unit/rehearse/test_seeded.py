@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from rehearse.checks import scan
+from rehearse.cluster import Cluster
+from rehearse.compare import compare
 from rehearse.findings import Outcome
-from rehearse.metadata import Items, items_of_znodes
-from rehearse.seeded import outcome_of
+from rehearse.metadata import Item, Items, Kind, items_of_znodes
+from rehearse.report.document import Phase, Report
+from rehearse.run import note_seen, row_of
+from rehearse.seeded import Played, outcome_of
 from rehearse.seeds import SEEDS, Seed, healthy
-from rehearse.znodes import ZnodeTree
+from rehearse.znodes import Znode, ZnodeTree
 
 
 def _seed(name: str) -> Seed:
@@ -47,3 +52,53 @@ def test_znode_without_items_is_looked_for() -> None:
     assert _outcome("acl_unreadable") is Outcome.LOST
     path = "/kafka-acl/Topic/payments"
     assert _outcome("acl_unreadable", removed=path) is Outcome.DELETED
+
+
+def test_empty_migration_that_the_controller_fills_is_kept() -> None:
+    """Kafka 3.9.2 migrates, and writes its progress there."""
+    seed = _seed("migration_empty")
+    before = seed.planted(healthy())
+    progress = Znode(b'{"version":0,"kraft_metadata_offset":63,"kraft_controller_id":3000}')
+    after = ZnodeTree({**before.znodes, "/migration": progress})
+    assert outcome_of(seed, before, items_of_znodes(before), after) is Outcome.KEPT
+    assert outcome_of(seed, before, items_of_znodes(before), before) is Outcome.LOST
+
+
+def _played(
+    observed: Outcome, *, seen: str = "", why: str = "", expected: Outcome = Outcome.DELETED
+) -> Played:
+    """Return a seed that was played, and what its report says."""
+    seed = _seed("acl_unreadable")
+    findings = scan(Cluster(seed.planted(healthy())))
+    report = Report("", "3.9.1", "3.9", "hybrid", (), (), why=why)
+    report.findings = [row_of(finding, "3.9.1") for finding in findings]
+    for row in report.findings:
+        row.seen = seen
+    return Played(seed, expected, observed, report, is_comparable=True, seconds=1.0)
+
+
+def test_seed_agrees_only_if_controller_scan_and_report_do() -> None:
+    assert _played(Outcome.DELETED, seen="removed: /kafka-acl/Topic/payments").agrees
+    assert not _played(Outcome.DELETED).agrees, "the report says nothing"
+    assert not _played(Outcome.LOST, seen="x", expected=Outcome.LOST).agrees, "another rule"
+    other = _played(Outcome.DELETED, seen="x")
+    other.report.findings.clear()
+    assert not other.agrees, "the scan does not name it"
+    unexplained = _played(Outcome.DELETED, seen="x")
+    difference = compare("x", {Item(Kind.TOPIC, "orders"): "1"}, {})
+    unexplained.report.phases.append(Phase("hybrid", 0.0, comparisons=[difference]))
+    assert not unexplained.agrees, "something else is lost, too"
+
+
+def test_report_of_a_migration_that_ended_names_the_finding_with_its_log() -> None:
+    seed = _seed("assignment_empty")
+    findings = scan(Cluster(seed.planted(healthy())))
+    findings = [finding for finding in findings if finding.rule.id == seed.rule]
+    rows = [row_of(finding, "3.9.1") for finding in findings]
+    report = Report("", "3.9.1", "3.9", "hybrid", (), (), findings=rows, outcome="dies")
+    report.why = "Aborting: java.lang.NumberFormatException"
+    note_seen(report, findings)
+    assert [row.seen for row in rows] == [""]
+    report.why = "Aborting: java.lang.IndexOutOfBoundsException: 0"
+    note_seen(report, findings)
+    assert [row.seen for row in rows] == ["the migration dies"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bridgehead.cluster.errors import ClusterError
+from rehearse.faults import Fault
 from rehearse.findings import Outcome
 from rehearse.phases import DriverState, LogLine
 from rehearse.rehearsal import BlockedError, Rehearsal
@@ -25,6 +26,17 @@ class _Controller:
     ends: bool = False
     output: str = ""
     said: list[str] = field(default_factory=list)
+    pid: int | None = None
+    calls: list[str] = field(default_factory=list)
+
+    def kill(self) -> None:
+        self.calls.append("kill")
+
+    def freeze(self) -> None:
+        self.calls.append("freeze")
+
+    def thaw(self) -> None:
+        self.calls.append("thaw")
 
     def log_lines(self) -> list[LogLine]:
         messages = self.script.pop(0) if self.script else []
@@ -44,6 +56,7 @@ class _Controller:
 class _Participants:
     def __init__(self, *controllers: _Controller) -> None:
         self.controllers = {controller.id: controller for controller in controllers}
+        self.connect = "127.0.0.1:1"
         self.nodes: dict[int, Any] = {}
         self.brokers: dict[int, Any] = {}
 
@@ -71,6 +84,55 @@ async def test_dual_write_is_reached_and_each_state_is_announced() -> None:
     await rehearsal.until_dual_write(at)
     assert announced == _STATES[1:]
     assert said == _STATES[1:]
+
+
+async def test_states_of_an_ended_controller_are_announced_when_it_enters_them_again() -> None:
+    """Two states may be read at once. A fault at the first ends the process."""
+    both = ["3000 transitioning from X to INACTIVE state"]
+    both += ["3000 transitioning from X to WAIT_FOR_BROKERS state"]
+    rehearsal, _ = _rehearsal(_Controller(3000, [both, [], *_enters(*_STATES[1:])]))
+    announced: list[str] = []
+
+    async def at(state: str) -> None:
+        announced.append(state)
+        if state == "INACTIVE":
+            rehearsal.progress[3000].restarted()
+
+    await rehearsal.until_dual_write(at)
+    assert announced == _STATES[1:]
+
+
+@pytest.mark.parametrize(
+    ("offset", "left"),
+    [
+        (41, "ZK_MIGRATION, /controller of 3000, and KRaft has the metadata"),
+        (-1, "ZK_MIGRATION, /controller of 3000, and KRaft has not the metadata"),
+    ],
+)
+async def test_fault_says_what_it_hit_and_left(
+    offset: int, left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read_object(_connect: str, path: str) -> dict[str, Any]:
+        return {"/controller": {"brokerid": 3000}}.get(path, {"kraft_metadata_offset": offset})
+
+    monkeypatch.setattr("rehearse.rehearsal.read_object", read_object)
+    monkeypatch.setattr("rehearse.rehearsal._GONE_S", 0.0)
+    controller = _Controller(3000, _enters("ZK_MIGRATION"))
+    rehearsal, _ = _rehearsal(controller)
+    result = await rehearsal.inject(Fault("ZK_MIGRATION", "freeze", "controller"))
+    assert (result.fault, result.hit, result.left) == (
+        "ZK_MIGRATION:freeze-controller",
+        "ZK_MIGRATION",
+        left,
+    )
+    assert controller.calls == ["freeze", "thaw"]
+
+
+async def test_controller_whose_jvm_starts_slowly_does_not_wait() -> None:
+    slow: list[list[str]] = [[] for _ in range(40)]  # a read every 20 ms: four times the patience
+    rehearsal, said = _rehearsal(_Controller(3000, [*slow, *_enters(*_STATES[1:])]))
+    await rehearsal.until_dual_write()
+    assert said[-1] == "DUAL_WRITE"
 
 
 async def test_same_wait_for_longer_than_patience_is_for_ever() -> None:
