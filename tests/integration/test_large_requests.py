@@ -28,6 +28,7 @@ PAUSE_S_MAX: Final = 1.0
 SLOWEST: Final = ("FindCoordinator coordinator_keys", "Metadata topics", "DeleteTopics topics")
 MEMORY_BYTES_MAX: Final = 100 * 1024 * 1024
 LOG_BYTES_PER_REQUEST_MAX: Final = 256 * 1024  # A request has megabytes.
+LOG_BYTES_PER_SMALL_REQUEST_MAX: Final = 1024  # On a slow machine, more of them are sent meanwhile.
 
 
 @pytest.fixture(params=["without rights", "no authorizer"])
@@ -41,17 +42,17 @@ def cluster(
         yield running
 
 
-async def longest_pause(address: str, large: asyncio.Task[bytes | None]) -> float:
-    """Return the longest time of another client's small requests until the large one is done."""
-    longest = 0.0
+async def waits(address: str, large: asyncio.Task[bytes | None]) -> list[float]:
+    """Return the times of another client's small requests, in seconds, until `large` is done."""
+    times = []
     connection = await AsyncConnection.open(address)
     while not large.done():
         began = time.monotonic()
         await connection.call(3, 12, MetadataRequest(topics=[]))
-        longest = max(longest, time.monotonic() - began)
+        times.append(time.monotonic() - began)
         await asyncio.sleep(0.005)
     connection.close()
-    return longest
+    return times
 
 
 async def send(address: str, payload: bytes) -> bytes | None:
@@ -62,15 +63,15 @@ async def send(address: str, payload: bytes) -> bytes | None:
     return response
 
 
-async def pauses(cluster: Cluster, requests: list[Request]) -> dict[str, float]:
+async def pauses(cluster: Cluster, requests: list[Request]) -> dict[str, list[float]]:
     address = cluster.bootstrap_server(1)
     await send(address, create_topics(["pauses"]))
-    longest = {}
+    times = {}
     for request in requests:
         large = asyncio.create_task(send(address, request.payload()))
-        longest[request.name] = await longest_pause(address, large)
+        times[request.name] = await waits(address, large)
         assert large.result() is not None, request.name
-    return longest
+    return times
 
 
 def logs_bytes(cluster: Cluster) -> int:
@@ -93,10 +94,11 @@ async def test_the_largest_requests_do_not_stop_other_clients(
     ]
     controller = cluster.controller_id()
     before = logs_bytes(cluster)
-    slow = {name: s for name, s in (await pauses(cluster, requests)).items() if s > PAUSE_S_MAX}
-    assert slow == {}
+    times = await pauses(cluster, requests)
+    assert {name: max(s) for name, s in times.items() if max(s) > PAUSE_S_MAX} == {}
     assert cluster.controller_id() == controller
-    assert logs_bytes(cluster) - before < LOG_BYTES_PER_REQUEST_MAX * len(requests)
+    small = LOG_BYTES_PER_SMALL_REQUEST_MAX * sum(map(len, times.values()))
+    assert logs_bytes(cluster) - before < LOG_BYTES_PER_REQUEST_MAX * len(requests) + small
     events = cluster.evidence_dir.rglob("*.jsonl")
     assert not any(b'"session_lost"' in path.read_bytes() for path in events)
 
