@@ -28,6 +28,7 @@ from tests.hostile.wire import framed
 _WORKERS: Final = 24
 STRANGER: Final = 12  # a broker id that no broker has
 _RESPONSE_WITHIN_S: Final = 30.0
+_OPENED_WITHIN_TRIES: Final = 10
 # Each listener's share of the frames, in percent. It is small on TLS listeners, where each rejected
 # frame costs a handshake.
 SHARES: Final = {"OPEN": 50, "DRAFT": 32, "INTERNAL": 12, "SECURE": 2, "MUTUAL": 2}
@@ -139,9 +140,7 @@ class _Stream:
     async def send(self, frame: Frame) -> str:
         """Send a batch. It was decoded if the controller then sends anything, even a heartbeat."""
         if self._call is None:
-            self._call = self._channel.stream_stream(METHOD, None, None)(None)
-            await self._call.write(hello(STRANGER, "life"))
-            await self._call.read()
+            self._call = await self._opened()
         try:
             await self._call.write(frame.data)
             async with asyncio.timeout(_RESPONSE_WITHIN_S):
@@ -153,6 +152,20 @@ class _Stream:
             return "silent"
         self._call = None
         return "rejected"
+
+    async def _opened(self) -> grpc.aio.StreamStreamCall[bytes, bytes]:
+        """Return a stream whose Hello was accepted. A busy controller may first wait too short."""
+        for tries_left in reversed(range(_OPENED_WITHIN_TRIES)):
+            call = self._channel.stream_stream(METHOD, None, None)(None)
+            try:
+                await call.write(hello(STRANGER, "life"))
+                await call.read()
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                if not tries_left:
+                    raise
+            else:
+                return call
+        raise AssertionError
 
     async def close(self) -> None:
         await self._channel.close(None)
