@@ -105,6 +105,10 @@ class Partitions:
     ) -> None:
         """Apply a metadata image now; see `note`."""
         self.note(topics, changed, unreadable)
+        self.apply_all_waiting()
+
+    def apply_all_waiting(self) -> None:
+        """Take the roles of every topic that waits for them."""
         for name in self.waiting():
             self.apply_waiting(name)
 

@@ -147,7 +147,7 @@ def _metrics(console: Console, cluster: Cluster, receiver: int, forwarded: int) 
             raise DemoFailedError(f"broker {receiver} does not expose {name}")
         console.print(f"  {name.replace('_', '-'):60}{value:g}", soft_wrap=True)
     redirected = values["num_messages_redirected_count_total"]
-    expect("num-messages-redirected-count", f"{redirected:g}", f"{forwarded}")
+    expect("num-messages-redirected-count", f"{redirected:g}", str(forwarded))
 
 
 def _failover(console: Console, cluster: Cluster, controller: int) -> None:

@@ -69,12 +69,23 @@ class Plan:
     load_password: str = dataclasses.field(repr=False)
 
 
+# The names of the relays, and of their ports in a plan.
+
+
+def _to_controller(broker_id: int | None, number: int) -> str:
+    return f"{broker_id} to {number}"
+
+
+def _to_zookeeper(number: int) -> str:
+    return f"{number} to ZooKeeper"
+
+
 def _links_of(plan: Plan) -> dict[str, Link]:
     links = {}
     for number in plan.controllers:
-        name = f"{plan.brokers[0].id} to {number}"
+        name = _to_controller(plan.brokers[0].id, number)
         links[name] = Link(plan.ports[name], plan.ports[f"{number}/{_CONTROLLER_LISTENER}"])
-        name = f"{number} to ZooKeeper"
+        name = _to_zookeeper(number)
         links[name] = Link(plan.ports[name], plan.zookeeper_port)
     return links
 
@@ -241,8 +252,8 @@ class Participants:
         ]
         names += [f"{broker.id}/metrics" for broker in brokers]
         names += [f"{number}/{_CONTROLLER_LISTENER}" for number in ids]
-        names += [f"{brokers[0].id} to {number}" for number in ids]
-        names += [f"{number} to ZooKeeper" for number in ids]
+        names += [_to_controller(brokers[0].id, number) for number in ids]
+        names += [_to_zookeeper(number) for number in ids]
         plan = Plan(
             kafka=kafka,
             level=level,
@@ -305,9 +316,9 @@ class Participants:
         """Return what a cut of a participant holds back; `controller` is the active one's id."""
         numbers, broker_id = self.plan.controllers, self.plan.brokers[0].id
         cut = {
-            "broker": [f"{broker_id} to {number}" for number in numbers],
-            "controller": [f"{controller} to ZooKeeper"],
-            "zookeeper": [f"{number} to ZooKeeper" for number in numbers],
+            "broker": [_to_controller(broker_id, number) for number in numbers],
+            "controller": [_to_zookeeper(controller)],
+            "zookeeper": [_to_zookeeper(number) for number in numbers],
         }
         return [self._links[name] for name in cut[participant]]
 
@@ -315,7 +326,7 @@ class Participants:
         """Return `controller.quorum.voters` of a broker, or of the controllers."""
         voters = []
         for number in self.plan.controllers:
-            link, listener = f"{of} to {number}", f"{number}/{_CONTROLLER_LISTENER}"
+            link, listener = _to_controller(of, number), f"{number}/{_CONTROLLER_LISTENER}"
             port = self.plan.ports[link if link in self._links else listener]
             voters.append(f"{number}@{LOOPBACK}:{port}")
         return ",".join(voters)
@@ -359,7 +370,7 @@ class Participants:
         }
         if migrating:
             properties["zookeeper.metadata.migration.enable"] = "true"
-            link = self._links.get(f"{number} to ZooKeeper")
+            link = self._links.get(_to_zookeeper(number))
             properties["zookeeper.connect"] = (
                 self.connect if link is None else f"{LOOPBACK}:{link.port}"
             )

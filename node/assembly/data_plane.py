@@ -135,10 +135,9 @@ class DataPlane:
         """
         if self._is_loaded:
             cache = self._cache
+            self.partitions.note(cache.topics, cache.changed, cache.unreadable)
             if cache.controller_is_kraft:
-                self.partitions.apply(cache.topics, cache.changed, cache.unreadable)
-            else:
-                self.partitions.note(cache.topics, cache.changed, cache.unreadable)
+                self.partitions.apply_all_waiting()
             for name in INTERNAL_TOPICS:
                 self.partitions.apply_waiting(name)
             self._noted.set()
@@ -161,8 +160,7 @@ class DataPlane:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._replication.stop()
         if self._is_loaded:
-            for name in self.partitions.waiting():
-                self.partitions.apply_waiting(name)
+            self.partitions.apply_all_waiting()
             self._evidence.held(self.partitions)
             self.partitions.close()
             self._is_loaded = False

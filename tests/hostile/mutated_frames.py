@@ -155,17 +155,18 @@ class _Stream:
 
     async def _opened(self) -> grpc.aio.StreamStreamCall[bytes, bytes]:
         """Return a stream whose Hello was accepted. A busy controller may first wait too short."""
-        for tries_left in reversed(range(_OPENED_WITHIN_TRIES)):
+        tries_left = _OPENED_WITHIN_TRIES
+        while True:
             call = self._channel.stream_stream(METHOD, None, None)(None)
             try:
                 await call.write(hello(STRANGER, "life"))
                 await call.read()
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                tries_left -= 1
                 if not tries_left:
                     raise
             else:
                 return call
-        raise AssertionError
 
     async def close(self) -> None:
         await self._channel.close(None)

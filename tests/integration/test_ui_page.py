@@ -491,7 +491,7 @@ def test_a_page_of_another_origin_gets_nothing_even_with_the_address(
         # The browser reports none of those responses that it keeps from the page's scripts.
         assert statuses[address] == 403
         assert set(statuses.values()) == {403}, statuses
-        foreign.get_by_role("link", name="the page").click()  # Who has the link may follow it.
+        foreign.get_by_role("link", name="the page").click()  # A link may be followed.
         foreign.wait_for_selector("body[data-ready=true]")
 
 
