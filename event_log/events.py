@@ -494,7 +494,7 @@ class MetadataWrite(Event):
     response names, such as the id of a token, is missing in the event of the sending.
     """
 
-    phase_number: int  # 0 before the migration; the phases of a run and of its rollback count on
+    phase_number: int  # how many phases of the rehearsal and its rollback were reported before
     api_key: int
     outcome: str  # sent, acknowledged, or the name of the error
     present: list[str]  # item, tab, value: topic orders<tab>*; a value begins with * if any fits

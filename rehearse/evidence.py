@@ -41,7 +41,7 @@ class Evidence:
     """What one command adds to the run of a rehearsal. Thread-safe."""
 
     def __init__(self, run: Path, run_id: str, phase_number: int) -> None:
-        """`phase_number` is the number of phases that were played."""
+        """`phase_number` is the number of phases that were reported."""
         self.run = run
         self.phase_number = phase_number
         self._lines = EventLines(run, run_id, "client", "rehearsal")
@@ -87,19 +87,24 @@ class Evidence:
             absent=[str(item) for item, value in facts.items() if value is None],
         )
 
-    def held(self, name: str, witness: str, items: Items) -> None:
-        """Note what a witness has of the load's items after the phase of this name."""
-        entries = [f"{item}\t{value}" for item, value in items.items()]
-        starts = range(0, max(1, len(entries)), _PAGE_ITEMS_MAX)
-        for start in starts:
-            self._lines.append(
-                "metadata_held",
-                phase_number=self.phase_number,
-                name=name,
-                witness=witness,
-                items=entries[start : start + _PAGE_ITEMS_MAX],
-                is_last=start == starts[-1],
-            )
+    def report(self, name: str, witnesses: Mapping[str, Items]) -> None:
+        """Note what each witness has of the load's items after the phase of this name.
+
+        The load must be paused: what it sends from now on belongs to the next phase.
+        """
+        for witness, items in witnesses.items():
+            entries = [f"{item}\t{value}" for item, value in items.items()]
+            starts = range(0, max(1, len(entries)), _PAGE_ITEMS_MAX)
+            for start in starts:
+                self._lines.append(
+                    "metadata_held",
+                    phase_number=self.phase_number,
+                    name=name,
+                    witness=witness,
+                    items=entries[start : start + _PAGE_ITEMS_MAX],
+                    is_last=start == starts[-1],
+                )
+        self.phase_number += 1
 
     def close(self) -> None:
         """End the events of this command. May be called twice."""

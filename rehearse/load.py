@@ -122,6 +122,10 @@ class AdminLoad:
 
     def pause(self) -> None:
         """Return when no request is in flight; none is sent until `resume`."""
+        with self._lock:
+            if self._last_ack_s is not None:  # the wait goes on
+                phase = self.phases[-1]
+                phase.longest_gap_s = max(phase.longest_gap_s, time.time() - self._last_ack_s)
         self._idle.clear()
         self._paused.set()
         if self._thread.is_alive():

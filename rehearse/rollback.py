@@ -96,7 +96,9 @@ class Rollback:
         self.participants = Participants.open(
             self.folder, node_command=shlex.split(options.node_command)
         )
-        self.evidence = Evidence.open(self.folder, phase_number=int(state.get("phases_played", 0)))
+        self.evidence = Evidence.open(
+            self.folder, phase_number=int(state.get("phases_reported", 0))
+        )
         self.rehearsal = Rehearsal(self.participants, say, patience_s=options.patience)
         self.rehearsal.topics = sum(item.kind is Kind.TOPIC for item in self.before)
         plan = self.participants.plan
@@ -117,7 +119,7 @@ class Rollback:
             self._keep_phase(_BACK)
             await self._phase(f"rollback from {self.phase}", self._back)
             if self.again or self.trap == "migration":
-                await self._phase("second attempt", self._second_attempt)
+                await self._phase("second attempt", self._second_attempt, has_kraft=True)
                 self._keep_phase("hybrid")
         except BlockedError as blocked:
             self.report.outcome, self.report.why = blocked.outcome.value, blocked.why
@@ -134,8 +136,8 @@ class Rollback:
         return self.report
 
     def _keep_phase(self, phase: str) -> None:
-        played = self.evidence.phase_number
-        state = {**self.state, "phase": phase, "phases_played": played}
+        reported = self.evidence.phase_number
+        state = {**self.state, "phase": phase, "reported": reported}
         write_json(self.folder / STATE_FILE, state)
 
     async def _start_again(self) -> None:
@@ -234,19 +236,19 @@ class Rollback:
         self.rehearsal.start_controllers()
         await self.rehearsal.until_dual_write()
 
-    async def _phase(self, name: str, play: Any) -> None:
+    async def _phase(self, name: str, play: Any, *, has_kraft: bool = False) -> None:
         self.say(f"— {name} —")
         phase = Phase(name, time.time())
         self.report.phases.append(phase)
-        self.evidence.phase_number += 1
         seen = len(self.rehearsal.active.transitions)
         await play()
         phase.ended_s = time.time()
         phase.transitions = self.rehearsal.active.transitions[seen:]
         zookeeper = items_of_znodes(await self.rehearsal.tree())
-        self.evidence.held(name, ZOOKEEPER, only_load(zookeeper))
-        if phase.transitions:  # it migrated again
-            self.evidence.held(name, KRAFT, only_load(self.rehearsal.metadata().items()))
+        witnesses = {ZOOKEEPER: only_load(zookeeper)}
+        if has_kraft:
+            witnesses[KRAFT] = only_load(self.rehearsal.metadata().items())
+        self.evidence.report(name, witnesses)
         kept = {item: value for item, value in zookeeper.items() if item in self.before}
         comparison = compare(f"ZooKeeper before → after the {name}", self.before, kept, _explain)
         phase.comparisons.append(comparison)

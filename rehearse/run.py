@@ -187,7 +187,9 @@ class Run:
         await self.rehearsal.start_cluster(hold_controller=self.options.hold_controller)
         if self.options.load:
             self.load.start()
-            await self.rehearsal.wait("the load's first writes", self._is_loaded, _SETTLE_S)
+            await self.rehearsal.wait(
+                "the load's first writes", self._is_loaded, self.rehearsal.patience_s
+            )
             self.load.pause()
         self.before_tree = await self.rehearsal.tree()
         self.before = _without_load(items_of_znodes(self.before_tree))
@@ -207,7 +209,6 @@ class Run:
         self.report.phases.append(phase)
         seen = len(self.rehearsal.active.transitions)
         self.load.begin_phase(name)
-        self.evidence.phase_number += 1
         phase.load = self.load.phases[-1] if self.options.load else None
         await self._inject_at(name)
         await play()
@@ -247,10 +248,11 @@ class Run:
                 after = _without_load(kraft)
                 title = f"ZooKeeper before → KRaft after {name}"
                 phase.comparisons.append(compare(title, self.before, after, explain))
+            witnesses = {KRAFT: only_load(kraft)}
             if name != "finalize":
                 phase.comparisons.append(written_back(findings, kraft, written))
-                self.evidence.held(name, ZOOKEEPER, only_load(written))
-            self.evidence.held(name, KRAFT, only_load(kraft))
+                witnesses[ZOOKEEPER] = only_load(written)
+            self.evidence.report(name, witnesses)
             self._note_changes(tree)
         finally:
             self.load.resume()
@@ -291,8 +293,8 @@ class Run:
     def _keep_state(self, phase: str) -> None:
         """Note how far the rehearsal is, for a rollback."""
         before = [[item.kind, item.name, value] for item, value in self.before.items()]
-        played = self.evidence.phase_number
-        state = {"phase": phase, "phases_played": played, "before": before}
+        reported = self.evidence.phase_number
+        state = {"phase": phase, "reported": reported, "before": before}
         write_json(self.folder / STATE_FILE, state)
 
     def _finish(self) -> None:

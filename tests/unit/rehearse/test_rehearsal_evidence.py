@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from bridgehead.cluster.errors import ClusterError
 from judge.evidence.run_lookup import read_run
 from judge.verdicts import Verdict
 from rehearse.evidence import ACKNOWLEDGED, KRAFT, SENT, ZOOKEEPER, Evidence, Facts
+from rehearse.load import AdminLoad
 from rehearse.metadata import Item, Items, Kind
 
 _TOPIC, _GONE = Item(Kind.TOPIC, "rehearsal-1"), Item(Kind.TOPIC, "rehearsal-0")
@@ -26,18 +28,15 @@ def _rehearsed(folder: Path, written_back: Items) -> Evidence:
     """Write before the migration and in hybrid; KRaft has it, ZooKeeper `written_back`."""
     evidence = Evidence.create(folder, brokers=3)
     _written(evidence, "CreateTopics", {_TOPIC: "*", _GONE: "*"})
-    evidence.phase_number += 1
     _written(evidence, "IncrementalAlterConfigs", {_CONFIG: "10001"})
     _written(evidence, "DeleteTopics", {_GONE: None})
-    evidence.held("hybrid", KRAFT, _WRITTEN)
-    evidence.held("hybrid", ZOOKEEPER, written_back)
+    evidence.report("hybrid", {KRAFT: _WRITTEN, ZOOKEEPER: written_back})
     return evidence
 
 
 def _rolled_back(folder: Path, zookeeper: Items) -> Evidence:
     evidence = Evidence.open(folder, phase_number=1)
-    evidence.phase_number += 1
-    evidence.held("rollback from hybrid", ZOOKEEPER, zookeeper)
+    evidence.report("rollback from hybrid", {ZOOKEEPER: zookeeper})
     return evidence
 
 
@@ -74,17 +73,26 @@ def test_request_without_acknowledgement_is_not_judged(tmp_path: Path) -> None:
     evidence = Evidence.create(tmp_path, brokers=3)
     _written(evidence, "CreateTopics", {_TOPIC: "*"})
     evidence.write("DeleteTopics", SENT, {_TOPIC: None})
-    evidence.phase_number += 1
-    evidence.held("hybrid", KRAFT, {})
+    evidence.report("hybrid", {KRAFT: {}})
     row, _ = evidence.judge()
     assert (row.verdict, row.judged) == (Verdict.NODATA, 0)
+
+
+def test_write_after_a_report_is_judged_by_the_next_one(tmp_path: Path) -> None:
+    evidence = Evidence.create(tmp_path, brokers=3)
+    evidence.report("hybrid", {KRAFT: {}})
+    _written(evidence, "CreateTopics", {_TOPIC: "*"})
+    evidence.report("dual-write", {ZOOKEEPER: {_TOPIC: "an id"}, KRAFT: {}})
+    row, (violation,) = evidence.judge()
+    assert row.judged == 2
+    assert "after dual-write, the metadata log of KRaft has none" in violation.sentence
 
 
 def test_long_report_is_read_as_one(tmp_path: Path) -> None:
     items = {Item(Kind.TOPIC, f"rehearsal-{number}"): "an id" for number in range(1_203)}
     evidence = Evidence.create(tmp_path, brokers=3)
     _written(evidence, "CreateTopics", dict.fromkeys(items, "*"))
-    evidence.held("hybrid", KRAFT, items)
+    evidence.report("hybrid", {KRAFT: items})
     row, _ = evidence.judge()
     assert (row.verdict, row.judged) == (Verdict.PASS, 1_203)
     assert sum(event["kind"] == "metadata_held" for event in read_run(tmp_path).clients) == 3
@@ -101,3 +109,17 @@ def test_killed_rehearsal_has_no_verdict(tmp_path: Path) -> None:
 def test_evidence_that_somebody_removed_is_named(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=r"is not a folder.* Run the rehearsal again\."):
         Evidence.open(tmp_path, phase_number=1)
+
+
+def test_wait_that_a_phase_does_not_end_counts_in_it(tmp_path: Path) -> None:
+    evidence = Evidence.create(tmp_path, brokers=3)
+    load = AdminLoad({}, 3, evidence)
+    load.begin_phase("hybrid")
+    load._last_ack_s = time.time() - 7
+    load.pause()
+    waited_s = load.phases[-1].longest_gap_s
+    assert waited_s >= 7
+    load.resume()
+    load.pause()
+    assert load.phases[-1].longest_gap_s == waited_s  # the pause itself is no wait
+    evidence.close()
