@@ -24,14 +24,15 @@ table { border-collapse: collapse; width: 100%; margin: .6rem 0 }
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0;
   border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
 td.n, th.n { text-align: right; white-space: nowrap }
-th { overflow-wrap: normal; white-space: nowrap }
+th, .names td:first-child { overflow-wrap: normal; white-space: nowrap }
 @media (max-width: 700px) { table { display: block; overflow-x: auto } }
 .verdict { padding: .7rem 1rem; border-left: 5px solid var(--good); background: #8881 }
 .verdict.bad { border-color: var(--bad) } .bad { color: var(--bad); font-weight: 600 }
 .bar { display: flex; height: 1.1rem; margin: .5rem 0; border-radius: 3px; overflow: hidden }
 .bar span { min-width: 2px } .key { display: inline-block; width: .8rem; height: .8rem;
   border-radius: 2px; margin-right: .4rem }
-code, pre { font: 13px/1.5 ui-monospace, monospace } pre { background: #8881; padding: .6rem 1rem }
+code, pre { font: 13px/1.5 ui-monospace, monospace }
+pre { background: #8881; padding: .6rem 1rem; overflow-x: auto }
 details summary { cursor: pointer; margin: .4rem 0 }
 """
 
@@ -78,8 +79,8 @@ def _verdict(report: Report) -> Iterator[str]:
         text = f"The {what} completed{reached}. Every difference is explained."
     else:
         text = (
-            f"The {what} completed{reached}, but {report.unexplained} differences are unexplained, "
-            f"or the judge's verdict on acknowledged writes is not good."
+            f"The {what} completed{reached}, but not everything is right: "
+            f"{report.unexplained} unexplained differences, {len(report.lost)} missing writes."
         )
     yield f'<p class="verdict{"" if report.is_good else " bad"}">{escape(text)}</p>'
     rows = [
@@ -99,7 +100,7 @@ def _verdict(report: Report) -> Iterator[str]:
         rows.append(
             ("source's zxid", f"{zxids}: 2 transactions of this command, {count} of others")
         )
-    yield _table((), [[name, value] for name, value in rows if value])
+    yield _table((), [[name, value] for name, value in rows if value], are_names=True)
 
 
 def _phase(phase: Phase) -> Iterator[str]:
@@ -140,6 +141,7 @@ def _load(report: Report) -> Iterator[str]:
                 ]
                 for load in loads
             ],
+            are_names=True,
         )
     if report.verdict is not None:
         yield f"<p>{escape(verdict_on_writes(report.verdict))}</p>"
@@ -177,7 +179,8 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         return
     shown = sorted(comparison.differences, key=lambda difference: bool(difference.why))
     unexplained = len(comparison.unexplained)
-    word = f"{len(shown):,} differences, {unexplained:,} unexplained"
+    noun = "difference" if len(shown) == 1 else "differences"
+    word = f"{len(shown):,} {noun}, {unexplained:,} unexplained"
     yield f"<details{' open' if unexplained else ''}><summary>{word}</summary>"
     rows = [
         [str(d.item), d.fate, d.before, d.after, d.why or "UNEXPLAINED"] for d in shown[:_ROWS_MAX]
@@ -226,9 +229,11 @@ def _steps(report: Report) -> Iterator[str]:
         yield f"<pre>{escape(chr(10).join(diff))}</pre>"
 
 
-def _table(head: tuple[str, ...], rows: list[list[str]]) -> str:
+def _table(head: tuple[str, ...], rows: list[list[str]], *, are_names: bool = False) -> str:
+    """Return a table. `are_names`: the first column has short names, which are not broken."""
     top = "".join(f"<th>{escape(name)}</th>" for name in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
     )
-    return f"<table>{f'<tr>{top}</tr>' if top else ''}{body}</table>"
+    opening = '<table class="names">' if are_names else "<table>"
+    return f"{opening}{f'<tr>{top}</tr>' if top else ''}{body}</table>"

@@ -33,6 +33,7 @@ from rehearse.run import UNTIL
 from rehearse.seeded import play
 from rehearse.seeds import SEEDS, healthy
 from rehearse.sources.dump import read_key, write_dump
+from tests.integration import ui_page
 from tests.integration.pipeline_runs import judged
 from tests.integration.processes import wait_until
 from tests.integration.rehearsal_sources import large, source_of
@@ -41,6 +42,7 @@ pytestmark = [pytest.mark.kafka]
 KAFKA = "3.9.1"
 STATES = tuple(state.value for state in DriverState)[2:]  # those that can be hit
 PHASES = ("dual-write", "finalize")  # after the last state
+GUIDE_PICTURES = ui_page.PICTURES.parent / "pictures"
 # Starts faster than a node, and serves no client.
 STANDIN = shlex.join([sys.executable, "-P", "tests/integration/migrating_standin.py"])
 
@@ -66,9 +68,12 @@ def source(source_folder: Path) -> Iterator[str]:
         yield connect
 
 
-def _rehearse(command: str, *arguments: str, timeout_s: float = 200) -> tuple[int, str]:
+def _rehearse(
+    command: str, *arguments: str, timeout_s: float = 200, folder: Path | None = None
+) -> tuple[int, str]:
     ended = subprocess.run(
         module_command(f"rehearse.{command}", *arguments),
+        cwd=folder,
         env=module_environment(),
         capture_output=True,
         text=True,
@@ -184,29 +189,61 @@ def _without_sessions(folder: Path, zxid: int) -> list[Transaction]:
     return [t for t in read_transactions(folder) if t.zxid > zxid and t.kind not in kinds]
 
 
-@pytest.fixture(scope="module")
-def finalized(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, str]:
-    """Rehearse until the end; return the folder, the exit code and what was printed."""
-    seed = next(seed for seed in SEEDS if seed.name == "config_of_no_topic")
-    folder = tmp_path_factory.mktemp("finalized")
-    with source_of(seed.planted(large(7, 3, healthy())), folder / "source") as source:
-        arguments = (f"--zookeeper={source}", f"--out={folder / 'out'}", "--load")
-        code, text = _rehearse("run", *arguments, "--until=finalize", timeout_s=400)
-    return folder / "out", code, text
-
-
 @pytest.mark.long
 @pytest.mark.soak
-def test_until_the_end_with_real_brokers(finalized: tuple[Path, int, str]) -> None:
-    out, code, text = finalized
+@pytest.mark.timeout(900)
+def test_until_the_end_with_real_brokers(source: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = [f"--zookeeper={source}", f"--out={out}", "--load"]
+    arguments += ["--until=finalize", "--patience=180"]
+    code, text = _rehearse("run", *arguments, timeout_s=850)
     assert code == 0, text
     report = _report(out)
     assert [phase["name"] for phase in report["phases"]] == ["hybrid", "dual-write", "finalize"]
-    assert all(phase["load"]["acknowledged"] > 0 for phase in report["phases"])
     assert report["verdict"]["verdict"] == "PASS"
+    for phase in report["phases"]:
+        assert phase["load"]["acknowledged"] > 0
     code, text = _rehearse("rollback", str(out))
     assert code == 4
     assert "there is no way back" in text
+
+
+@pytest.fixture(scope="module")
+def report_page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Rehearse metadata with a finding; return the address of the report."""
+    folder = tmp_path_factory.mktemp("page")
+    seed = next(seed for seed in SEEDS if seed.name == "config_of_no_topic")
+    key = read_key(folder / "key", create=True)
+    write_dump(seed.planted(large(7, 3, healthy())), folder / "znodes.jsonl", key)
+    arguments = ["--dump=znodes.jsonl", "--key=key", "--load", "--out=out", "--patience=240"]
+    code, text = _rehearse("run", *arguments, timeout_s=500, folder=folder)
+    assert code == 0, text
+    return (folder / "out" / "report.html").as_uri()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_report_is_readable_in_a_browser(report_page: str, width: int) -> None:
+    """The pictures of the guide are made here (`tests.integration.ui_page.RENEW`)."""
+    with ui_page.browser() as chromium:
+        page = chromium.new_page(viewport={"width": width, "height": 800})
+        seen: list[str] = []
+        page.on("console", lambda message: seen.append(message.text))
+        page.on("request", lambda request: seen.append(request.url))
+        page.goto(report_page)
+        assert seen == [report_page]  # it fetches nothing
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for name, heading in (
+            ("rehearsal-phases", "Phases"),
+            ("rehearsal-clients", "What clients saw"),
+            ("rehearsal-findings", "Findings of the scan"),
+        ):
+            place = page.get_by_role("heading", name=heading)
+            place.evaluate("heading => heading.scrollIntoView()")
+            assert place.is_visible()
+            if width == 1280:
+                ui_page.picture(page, name, GUIDE_PICTURES)
 
 
 @pytest.mark.long

@@ -25,7 +25,7 @@ from chaos.scenarios import SCENARIOS
 from chaos.simulated.run import run as run_simulated
 
 PICTURES: Final = Path(__file__).parents[2] / "docs" / "ui"
-RENEW: Final = "RENEW_PICTURES"  # an environment variable: write the pictures of docs/ui.md
+RENEW: Final = "RENEW_PICTURES"  # an environment variable: write the pictures of the docs
 _READY: Final = "body[data-ready=true]"
 
 
@@ -153,10 +153,10 @@ _AS_WEBP: Final = """async (png) => {
 }"""
 
 
-def picture(page: Page, name: str) -> None:
-    """Take a picture for docs/ui.md if pictures are to be renewed."""
+def picture(page: Page, name: str, folder: Path = PICTURES) -> None:
+    """Take a picture for the docs if pictures are to be renewed."""
     if os.environ.get(RENEW):
-        PICTURES.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True)
         png = base64.b64encode(page.screenshot()).decode()
         webp = base64.b64decode(page.evaluate(_AS_WEBP, png))
-        (PICTURES / f"{name}.webp").write_bytes(webp)
+        (folder / f"{name}.webp").write_bytes(webp)
