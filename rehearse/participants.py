@@ -307,6 +307,17 @@ class Participants:
             ),
         }
 
+    @property
+    def librdkafka_properties(self) -> dict[str, object]:
+        """The same for clients with librdkafka."""
+        properties = self.client_properties
+        del properties["sasl.jaas.config"]
+        return {
+            **properties,
+            "sasl.username": USER,
+            "sasl.password": self.plan.load_password,
+        }
+
     async def start_links(self) -> None:
         """Start the relays, if there are any."""
         for link in self._links.values():
@@ -412,6 +423,7 @@ class Participants:
         }
 
     def _listeners(self, broker: BrokerPlan) -> dict[str, str]:
+        """Return what our node and the Kafka broker in its place have in common."""
         listeners = ",".join(
             f"{name}://{LOOPBACK}:{self.plan.ports[f'{broker.id}/{name}']}"
             for name in (*broker.listeners, LOAD_LISTENER)
@@ -425,6 +437,7 @@ class Participants:
                 "org.apache.kafka.common.security.plain.PlainLoginModule required "
                 f'user_{USER}="{self.plan.load_password}";'
             ),
+            "offsets.topic.replication.factor": str(min(3, len(self.plan.brokers))),
         }
         return result if broker.rack is None else {**result, "broker.rack": broker.rack}
 

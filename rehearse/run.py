@@ -41,6 +41,7 @@ from rehearse.load import PREFIX, AdminLoad, is_of_the_load, resurrected
 from rehearse.metadata import Item, Items, items_of_znodes
 from rehearse.metadata_records import MigrationState
 from rehearse.participants import Participants, plan_brokers
+from rehearse.records import RecordLoad, check_client
 from rehearse.rehearsal import PATIENCE_S, BlockedError, Rehearsal
 from rehearse.report.document import FindingRow, Phase, Report
 from rehearse.report.next_steps import next_steps
@@ -101,6 +102,15 @@ class Run:
         self.rehearsal.topics = len(tree.children("/brokers/topics"))
         self.evidence = Evidence.create(self.folder, brokers=len(plan.brokers))
         self.load = AdminLoad(self.participants.client_properties, len(plan.brokers), self.evidence)
+        self.records = (
+            RecordLoad(
+                self.participants.librdkafka_properties,
+                self.participants.client_properties,
+                len(plan.brokers),
+            )
+            if options.records
+            else None
+        )
         self.report = Report(
             source,
             options.kafka,
@@ -124,6 +134,8 @@ class Run:
         feature_level(level)
         find_kafkas_java()
         find_jars(options.kafka)
+        if options.records:
+            check_client()
         brokers = len(plan_brokers(self.tree, options.brokers))
         if options.until != "hybrid" and brokers > _BROKERS_MAX:
             raise ClusterError(
@@ -160,6 +172,8 @@ class Run:
             self.report.outcome, self.report.why = "failed", str(error)
         finally:
             self.load.stop()
+            if self.records is not None:
+                self.records.stop()
             self.participants.stop()
             self.evidence.close()
         self.report.seconds = time.monotonic() - began_s
@@ -170,9 +184,16 @@ class Run:
         await self._start()
         await self._phase("hybrid", self._hybrid)
         if self.options.until != "hybrid":
+            self._end_records()
             await self._phase("dual-write", self.rehearsal.to_kraft_brokers)
         if self.options.until == "finalize":
             await self._phase("finalize", self.rehearsal.finalize)
+
+    def _end_records(self) -> None:
+        """End the records before Kafka's brokers, which have none, take the place of our nodes."""
+        if self.records is not None:
+            self.records.stop()
+            self.records = None
 
     async def _start(self) -> None:
         zookeeper = self.participants.zookeeper
@@ -185,11 +206,13 @@ class Run:
         self.say(f"{self.report.znodes:,} znodes are copied into the rehearsal's ZooKeeper")
         self.report.hidden = sum(znode.hidden is not None for znode in self.tree.znodes.values())
         await self.rehearsal.start_cluster(hold_controller=self.options.hold_controller)
+        patience_s = self.rehearsal.patience_s
+        if self.records is not None:
+            await asyncio.to_thread(self.records.start)
+            await self.rehearsal.wait("the first records", self._are_records_flowing, patience_s)
         if self.options.load:
             self.load.start()
-            await self.rehearsal.wait(
-                "the load's first writes", self._is_loaded, self.rehearsal.patience_s
-            )
+            await self.rehearsal.wait("the load's first writes", self._is_loaded, patience_s)
             self.load.pause()
         self.before_tree = await self.rehearsal.tree()
         self.before = _without_load(items_of_znodes(self.before_tree))
@@ -197,6 +220,9 @@ class Run:
 
     async def _is_loaded(self) -> bool:
         return self.load.acknowledged >= 10
+
+    async def _are_records_flowing(self) -> bool:
+        return self.records is not None and self.records.is_flowing
 
     async def _hybrid(self) -> None:
         self.rehearsal.start_controllers()
@@ -210,9 +236,13 @@ class Run:
         seen = len(self.rehearsal.active.transitions)
         self.load.begin_phase(name)
         phase.load = self.load.phases[-1] if self.options.load else None
+        if self.records is not None:
+            phase.record_load = self.records.begin_phase(name)
         await self._inject_at(name)
         await play()
         phase.ended_s = time.time()
+        if self.records is not None:
+            await asyncio.to_thread(self.records.look)
         for result in self.report.faults:
             if result.recovered_s is None:
                 result.recovered_s = phase.ended_s - result.returned_s
@@ -400,6 +430,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", default="")
     parser.add_argument("--fault", action="append", default=[])
     parser.add_argument("--load", action="store_true")
+    parser.add_argument("--records", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(".rehearsal"))
     parser.add_argument("--patience", type=float, default=PATIENCE_S)
     migration = parser.add_mutually_exclusive_group()

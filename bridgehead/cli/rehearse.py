@@ -168,6 +168,10 @@ ControllersOption = Annotated[int, typer.Option(metavar="N", help="1 or 3 contro
 LoadOption = Annotated[
     bool, typer.Option("--load", help="Send admin writes in every phase, and judge them.")
 ]
+RecordsOption = Annotated[
+    bool,
+    typer.Option("--records", help="Produce and consume until hybrid ends. Needs confluent-kafka."),
+]
 FaultOption = Annotated[
     list[str] | None,
     typer.Option(metavar="PHASE:FAULT", help="Such as hybrid:kill-controller; can be repeated."),
@@ -205,6 +209,7 @@ def run(
     level: LevelOption = "",
     controllers: ControllersOption = 1,
     load: LoadOption = False,
+    records: RecordsOption = False,
     fault: FaultOption = None,
     keep_migration_znode: KeepMigrationOption = False,
     drop_migration_znode: DropMigrationOption = False,
@@ -229,6 +234,7 @@ def run(
         *(f"--fault={text}" for text in fault or ()),
         *_flags(
             load=load,
+            records=records,
             keep_migration_znode=keep_migration_znode,
             drop_migration_znode=drop_migration_znode,
             hold_controller=hold_controller,

@@ -16,6 +16,7 @@ from rehearse.compare import Comparison, ZnodeChange
 from rehearse.faults import FaultResult
 from rehearse.load import PhaseLoad
 from rehearse.phases import Transition
+from rehearse.records import PhaseRecords
 
 SCHEMA_VERSION: Final = 1
 FILE: Final = "report.json"
@@ -37,6 +38,7 @@ class Phase:
     records: int | None = None
     comparisons: list[Comparison] = field(default_factory=list)
     load: PhaseLoad | None = None
+    record_load: PhaseRecords | None = None
 
     @property
     def seconds(self) -> float | None:
@@ -123,7 +125,14 @@ class Report:
     def is_good(self) -> bool:
         """Whether it completed, kept acknowledged writes, and explained each difference."""
         is_kept = self.verdict is None or self.verdict.verdict in (Verdict.PASS, Verdict.NODATA)
+        is_kept = is_kept and not self.lost_records
         return self.outcome == "completed" and not self.unexplained and is_kept
+
+    @property
+    def lost_records(self) -> int:
+        """The number of acknowledged records that a phase lost."""
+        loads = (phase.record_load for phase in self.phases)
+        return sum(load.lost or 0 for load in loads if load is not None)
 
     def document(self) -> dict[str, Any]:
         """Return the report as JSON."""

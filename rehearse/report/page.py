@@ -60,6 +60,7 @@ def _body(report: Report) -> Iterator[str]:
     for phase in report.phases:
         yield from _phase(phase)
     yield from _load(report)
+    yield from _records(report)
     for phase in report.phases:
         for comparison in phase.comparisons:
             yield from _comparison(comparison)
@@ -80,7 +81,8 @@ def _verdict(report: Report) -> Iterator[str]:
     else:
         text = (
             f"The {what} completed{reached}, but not everything is right: "
-            f"{report.unexplained} unexplained differences, {len(report.lost)} missing writes."
+            f"{report.unexplained} unexplained differences, {len(report.lost)} missing writes, "
+            f"{report.lost_records} lost records."
         )
     yield f'<p class="verdict{"" if report.is_good else " bad"}">{escape(text)}</p>'
     rows = [
@@ -156,6 +158,29 @@ def _load(report: Report) -> Iterator[str]:
                 [f.fault, f.hit, f.left, "–" if f.recovered_s is None else f"{f.recovered_s:.1f} s"]
                 for f in report.faults
             ],
+        )
+
+
+def _records(report: Report) -> Iterator[str]:
+    loads = [phase.record_load for phase in report.phases if phase.record_load is not None]
+    if loads:
+        yield "<h2>Records</h2>"
+        head = ("phase", "acknowledged", "consumed", "lost", "longest wait", "consumer's", "errors")
+        yield _table(
+            head,
+            [
+                [
+                    load.phase,
+                    f"{load.acknowledged:,}",
+                    f"{load.consumed:,}",
+                    "unknown" if load.lost is None else f"{load.lost:,}",
+                    f"{load.longest_wait_s:.2f} s",
+                    f"{load.longest_silence_s:.2f} s",
+                    ", ".join(f"{n} {name}" for name, n in sorted(load.errors.items())) or "none",
+                ]
+                for load in loads
+            ],
+            are_names=True,
         )
 
 

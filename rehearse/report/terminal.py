@@ -12,6 +12,7 @@ from typing import Final
 from judge.terminal import printable
 from rehearse.compare import Comparison, Fate
 from rehearse.metadata import Kind
+from rehearse.records import PhaseRecords
 from rehearse.report.document import PAGE, Phase, Report, verdict_on_writes
 
 _WIDTH: Final = 80
@@ -102,8 +103,21 @@ def _phase(phase: Phase) -> Iterator[str]:
             f"{phase.load.longest_gap_s:.2f} s, errors: {errors or 'none'}.",
             2,
         )
+    if phase.record_load is not None:
+        yield from _wrapped(records_of(phase.record_load), 2)
     for comparison in phase.comparisons:
         yield from _comparison(comparison)
+
+
+def records_of(load: PhaseRecords) -> str:
+    """Return what became of the records of a phase as one sentence."""
+    errors = ", ".join(f"{n} {name}" for name, n in sorted(load.errors.items()))
+    lost = "an unknown number" if load.lost is None else f"{load.lost:,}"
+    return (
+        f"Records: {load.acknowledged:,} acknowledged, {load.consumed:,} consumed, {lost} lost, "
+        f"longest wait {load.longest_wait_s:.2f} s (consumer {load.longest_silence_s:.2f} s), "
+        f"errors: {errors or 'none'}."
+    )
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:

@@ -19,12 +19,13 @@ import orjson
 import psutil
 import pytest
 
+from bridgehead.admin import AdminClient, TopicPartition
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
 from cluster_model.znodes.operations import SetData
 from judge.transaction_log import Transaction, read_transactions
 from judge.verdicts import Verdict
-from rehearse import rollback, run
+from rehearse import records, rollback, run
 from rehearse.copying import delete_if_present, write_znodes
 from rehearse.findings import Outcome
 from rehearse.kraft.jars import find_jars, find_kafkas_java
@@ -190,17 +191,47 @@ def _without_sessions(folder: Path, zxid: int) -> list[Transaction]:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("signals")
+def test_records_are_kept_and_deleted_ones_are_missed(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control: the first record of a partition is deleted before the look."""
+    out = tmp_path / "out"
+    arguments = [f"--zookeeper={source}", "--records", "--patience=120"]
+    code, text = _rehearse("run", *arguments, f"--out={out}", timeout_s=290)
+    assert code == 0, text
+    load = _report(out)["phases"][0]["record_load"]
+    assert min(load["acknowledged"], load["consumed"]) > 20
+    assert (load["lost"], load["errors"]) == (0, {})
+    assert load["longest_wait_s"] > 0
+
+    look = records.RecordLoad.look
+
+    def look_after_deletion(self: records.RecordLoad) -> None:
+        with AdminClient(self._admin) as client:
+            client.delete_records({TopicPartition(records.TOPIC, 1): 1})
+        look(self)
+
+    monkeypatch.setattr(records.RecordLoad, "look", look_after_deletion)
+    assert run.main([*arguments, f"--out={out}"]) == 1
+    assert _report(out)["phases"][0]["record_load"]["lost"] == 1
+
+
+@pytest.mark.long
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_until_the_end_with_real_brokers(source: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    arguments = [f"--zookeeper={source}", f"--out={out}", "--load"]
+    arguments = [f"--zookeeper={source}", f"--out={out}", "--load", "--records"]
     arguments += ["--until=finalize", "--patience=180"]
     code, text = _rehearse("run", *arguments, timeout_s=850)
     assert code == 0, text
     report = _report(out)
     assert [phase["name"] for phase in report["phases"]] == ["hybrid", "dual-write", "finalize"]
     assert report["verdict"]["verdict"] == "PASS"
+    assert [bool(phase["record_load"]) for phase in report["phases"]] == [True, False, False]
+    assert report["phases"][0]["record_load"]["lost"] == 0
     for phase in report["phases"]:
         assert phase["load"]["acknowledged"] > 0
     code, text = _rehearse("rollback", str(out))
