@@ -72,7 +72,7 @@ class Rollback:
     def __init__(self, options: argparse.Namespace, say: Any) -> None:
         self.folder: Path = options.run
         state = read_json(self.folder / STATE_FILE)
-        if state is None:
+        if state is None or "reported" not in state:
             raise ClusterError(
                 f"{self.folder} has no rehearsal that reached a phase: `bridgehead rehearse run` "
                 "first."
@@ -96,9 +96,8 @@ class Rollback:
         self.participants = Participants.open(
             self.folder, node_command=shlex.split(options.node_command)
         )
-        self.evidence = Evidence.open(
-            self.folder, phase_number=int(state.get("phases_reported", 0))
-        )
+        # One more: the load of the run may have sent something after its last report.
+        self.evidence = Evidence.open(self.folder, phase_number=int(state["reported"]) + 1)
         self.rehearsal = Rehearsal(self.participants, say, patience_s=options.patience)
         self.rehearsal.topics = sum(item.kind is Kind.TOPIC for item in self.before)
         plan = self.participants.plan
