@@ -51,6 +51,7 @@ $(STAMP): requirements/dev.lock Makefile
 		'from bridgehead.cli.main import main' 'main()' > $(BIN)/bridgehead
 	@chmod +x $(BIN)/bridgehead
 	@$(BIN)/python -m deploy.link_package
+	@PYTHONPATH=. $(BIN)/python -m bridgehead.cluster.class_archive
 	@touch $@
 
 demo: setup ## [Start] a request step by step, a failover, the verdicts
