@@ -484,3 +484,32 @@ class ClientCompleted(Event):
     op_id: str
     outcome: str  # ok, fail (a definite error) or info (the outcome is unknown)
     elements: list[tuple[str, int]]  # name and error code of each element
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataWrite(Event):
+    """The load of a rehearsal sends an admin request, or gets its response.
+
+    `present` and `absent` say what must hold once the request is acknowledged. What only the
+    response names, such as the id of a token, is missing in the event of the sending.
+    """
+
+    phase_number: int  # 0 before the migration; the phases of a run and of its rollback count on
+    api_key: int
+    outcome: str  # sent, acknowledged, or the name of the error
+    present: list[str]  # item, tab, value: topic orders<tab>*; a value begins with * if any fits
+    absent: list[str]  # items
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataHeld(Event):
+    """What a witness has of the load's metadata after a phase of a rehearsal.
+
+    No request of the load is in progress then. A long report needs several events.
+    """
+
+    phase_number: int  # as in metadata_write
+    name: str  # of the phase: hybrid, dual-write, finalize, rollback from hybrid, …
+    witness: str  # kraft (the controller's metadata log) or zookeeper
+    items: list[str]  # item, tab, value; a secret is a digest
+    is_last: bool  # true for the last event of the report

@@ -1,8 +1,7 @@
 """An admin load during a rehearsal: every write API, through the brokers, one request at a time.
 
-The load remembers what was acknowledged, as items of the metadata. Each item must be in ZooKeeper
-and in KRaft's log, in every phase and after a rollback. Of a request without a definite response,
-nothing is expected.
+The load notes in the evidence what each request shall change, as items of the metadata, and its
+response. `judge.properties.migrated_write_is_kept` says what must hold then.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ from bridgehead.kafka_wire.acl_codes import (
 )
 from bridgehead.kafka_wire.errors import ErrorCode
 from rehearse import metadata
+from rehearse.evidence import ACKNOWLEDGED, SENT, Evidence, Facts
 from rehearse.metadata import Item, Items, Kind
 
 USER: Final = "rehearsal"  # the load's, who owns the tokens that it creates
@@ -51,9 +51,7 @@ _PAUSE_S: Final = 0.02
 _LAST_REQUEST_S: Final = 2.0
 _TOKEN_LIFETIME_MS: Final = 86_400_000  # longer than any rehearsal
 _ELECTION_NOT_NEEDED: Final = ErrorCode.ELECTION_NOT_NEEDED
-# A value that any value satisfies, and one that says that there is no such item.
-_ANY: Final = "*"
-Facts = dict[Item, str | None]
+_ANY: Final = "*"  # a value that any value satisfies
 
 
 class Write(NamedTuple):
@@ -61,8 +59,8 @@ class Write(NamedTuple):
 
     api: str
     call: Callable[[AdminClient], object]
-    facts: Mapping[Item, str | None]
-    learn: Callable[[Any], Mapping[Item, str | None]] = lambda _: {}
+    facts: Facts
+    learn: Callable[[Any], Facts] = lambda _: {}
     """What only the response says, such as the id of a token."""
 
 
@@ -87,21 +85,12 @@ class PhaseLoad:
     longest_request_s: float = 0.0
 
 
-class Lost(NamedTuple):
-    """An acknowledged write that a witness does not have. `why` names a known bug of Kafka."""
-
-    item: Item
-    expected: str
-    actual: str
-    witness: str
-    why: str = ""
-
-
 class AdminLoad:
     """Sends writes in a thread until it is stopped."""
 
-    def __init__(self, properties: Mapping[str, object], brokers: int) -> None:
+    def __init__(self, properties: Mapping[str, object], brokers: int, evidence: Evidence) -> None:
         """`properties`: how to connect, as an authenticated user."""
+        self._evidence = evidence
         self._properties = {
             **properties,
             "client.id": "rehearsal-load",
@@ -114,7 +103,8 @@ class AdminLoad:
         self._paused = threading.Event()
         self._idle = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rehearsal-load", daemon=True)
-        self._facts: Facts = {}
+        self.tokens: set[str] = set()
+        """The ids of the delegation tokens that it has created."""
         self.attempts: list[Attempt] = []
         self.phases: list[PhaseLoad] = [PhaseLoad("zookeeper")]
         self._last_ack_s: float | None = None
@@ -154,16 +144,6 @@ class AdminLoad:
         with self._lock:
             return sum(phase.acknowledged for phase in self.phases)
 
-    @property
-    def facts(self) -> Facts:
-        """Return what was acknowledged and must hold; a value of None: the item must not exist."""
-        with self._lock:
-            return dict(self._facts)
-
-    def missing(self, items: Items, witness: str) -> list[Lost]:
-        """Return the acknowledged writes that these items contradict."""
-        return missing(self.facts, items, witness)
-
     def _run(self) -> None:
         with AdminClient(self._properties) as client:
             for write in itertools.chain.from_iterable(map(self._writes, itertools.count(1))):
@@ -176,6 +156,7 @@ class AdminLoad:
 
     def _send(self, client: AdminClient, write: Write) -> None:
         began_s, result = time.time(), None
+        self._evidence.write(write.api, SENT, write.facts)
         try:
             result = write.call(client)
             error = _first_error(result)
@@ -184,6 +165,8 @@ class AdminLoad:
         ended_s = time.time()
         is_acknowledged = error is None or _is_done(error)
         name = "" if is_acknowledged else _name(error)
+        facts = {**write.facts, **(write.learn(result) if result else {})}
+        self._evidence.write(write.api, name or ACKNOWLEDGED, facts)
         with self._lock:
             self.attempts.append(Attempt(write.api, began_s, ended_s, name))
             phase = self.phases[-1]
@@ -193,12 +176,9 @@ class AdminLoad:
                 if self._last_ack_s is not None:
                     phase.longest_gap_s = max(phase.longest_gap_s, ended_s - self._last_ack_s)
                 self._last_ack_s = ended_s
-                self._facts.update({**write.facts, **(write.learn(result) if result else {})})
+                self.tokens |= {item.name for item in facts if item.kind is Kind.TOKEN}
             else:
                 phase.errors[name] = phase.errors.get(name, 0) + 1
-                # The request may have had an effect all the same.
-                for item in write.facts:
-                    self._facts.pop(item, None)
 
     def _writes(self, number: int) -> Iterator[Write]:
         """Yield the writes of one object: its creation, its changes, and its predecessor's end."""
@@ -296,20 +276,6 @@ class AdminLoad:
         yield Write("DeleteTopics", lambda c: c.delete_topics([name]), gone)
 
 
-def missing(facts: Facts, items: Items, witness: str) -> list[Lost]:
-    """Return the facts that these items contradict."""
-    lost = []
-    for item, expected in facts.items():
-        actual = items.get(item)
-        if expected is None:
-            if actual is not None:
-                why = resurrected(item, items)
-                lost.append(Lost(item, "no such item", actual, witness, why))
-        elif actual is None or not _fits(expected, actual):
-            lost.append(Lost(item, expected, actual or "no such item", witness))
-    return lost
-
-
 def resurrected(item: Item, items: Items) -> str:
     """Explain the config of a topic that does not exist."""
     words = item.name.split(" ")
@@ -322,12 +288,6 @@ def resurrected(item: Item, items: Items) -> str:
 def is_of_the_load(item: Item, value: str) -> bool:
     """Return whether the load wrote an item."""
     return PREFIX in item.name or (item.kind is Kind.TOKEN and f"requester {_PRINCIPAL}," in value)
-
-
-def _fits(expected: str, actual: str) -> bool:
-    return expected == actual or (
-        expected.startswith(_ANY) and actual.endswith(expected.removeprefix(_ANY))
-    )
 
 
 def _acl(name: str) -> AclBinding:

@@ -32,7 +32,7 @@ from rehearse.load import USER
 from rehearse.znodes import ZnodeTree
 
 FILE: Final = "rehearsal.json"
-_FOLDERS: Final = ("zookeeper", "nodes", "controllers", "brokers", "rollback")
+_FOLDERS: Final = ("zookeeper", "nodes", "controllers", "brokers", "rollback", "evidence")
 _FILES: Final = (FILE, "state.json", "report.json", "report.html")
 _CONTROLLER_LISTENER: Final = "CONTROLLER"
 _FIRST_CONTROLLER_ID: Final = 3000

@@ -45,7 +45,7 @@ from rehearse.copying import (
     raise_epoch,
     read_znode,
 )
-from rehearse.load import Facts, missing
+from rehearse.evidence import ACKNOWLEDGED, KRAFT, SENT, ZOOKEEPER, Evidence, Facts
 from rehearse.metadata import Item, Items, Kind, items_of_znodes
 from rehearse.metadata_log import FOLDER
 from rehearse.participants import Participants
@@ -53,12 +53,13 @@ from rehearse.rehearsal import PATIENCE_S, BlockedError, Rehearsal
 from rehearse.report.document import Phase, Report
 from rehearse.report.page import write_page
 from rehearse.report.terminal import print_report
-from rehearse.run import STATE_FILE, clock
+from rehearse.run import STATE_FILE, clock, only_load
 from rehearse.znodes import SourceError, ZnodeTree
 
 TRAPS: Final = ("epochs", "controller", "migration")
 _BACK: Final = "zookeeper"  # the phase in the state file after a rollback
 _AFTER_ROLLBACK: Final = "rehearsal-after-rollback"
+_CREATED: Final[Facts] = {Item(Kind.TOPIC, _AFTER_ROLLBACK): "*"}
 # More than a rollback and the restart before it add to /controller_epoch.
 _EPOCHS_ABOVE: Final = 5
 _ELECTION_S: Final = 20.0
@@ -88,7 +89,6 @@ class Rollback:
                 "The rehearsal is finalized, and so there is no way back: Kafka writes nothing to "
                 "ZooKeeper any more. Rehearse with --until hybrid or --until dual-write."
             )
-        self.facts: Facts = _items(state["facts"])
         self.before: Items = _items(state["before"])
         self.trap: str | None = options.trap
         self.again: bool = options.again
@@ -96,6 +96,7 @@ class Rollback:
         self.participants = Participants.open(
             self.folder, node_command=shlex.split(options.node_command)
         )
+        self.evidence = Evidence.open(self.folder, phase_number=int(state.get("phases_played", 0)))
         self.rehearsal = Rehearsal(self.participants, say, patience_s=options.patience)
         self.rehearsal.topics = sum(item.kind is Kind.TOPIC for item in self.before)
         plan = self.participants.plan
@@ -106,7 +107,6 @@ class Rollback:
             "rollback",
             [broker.id for broker in plan.brokers],
             list(plan.controllers),
-            acknowledged=len(self.facts),
         )
 
     async def run(self) -> Report:
@@ -127,12 +127,16 @@ class Rollback:
             self.report.outcome, self.report.why = "failed", str(error)
         finally:
             self.participants.stop()
+            self.evidence.close()
+        self.report.judged(self.evidence.judge())
         self.report.seconds = time.monotonic() - began_s
         self.report.memory_mib = dict(self.participants.rss_max_mib)
         return self.report
 
     def _keep_phase(self, phase: str) -> None:
-        write_json(self.folder / STATE_FILE, {**self.state, "phase": phase})
+        played = self.evidence.phase_number
+        state = {**self.state, "phase": phase, "phases_played": played}
+        write_json(self.folder / STATE_FILE, state)
 
     async def _start_again(self) -> None:
         zookeeper = self.participants.zookeeper
@@ -212,8 +216,9 @@ class Rollback:
         """Create a topic through the brokers: the ZooKeeper controller must answer again."""
         if not self.participants.serves_clients:
             return
+        self.evidence.write("CreateTopics", SENT, _CREATED)
         await asyncio.to_thread(_create_topic, self.participants.client_properties)
-        self.facts[Item(Kind.TOPIC, _AFTER_ROLLBACK)] = "*"
+        self.evidence.write("CreateTopics", ACKNOWLEDGED, _CREATED)
         self.say("the ZooKeeper controller has created a topic")
 
     async def _second_attempt(self) -> None:
@@ -233,12 +238,15 @@ class Rollback:
         self.say(f"— {name} —")
         phase = Phase(name, time.time())
         self.report.phases.append(phase)
+        self.evidence.phase_number += 1
         seen = len(self.rehearsal.active.transitions)
         await play()
         phase.ended_s = time.time()
         phase.transitions = self.rehearsal.active.transitions[seen:]
         zookeeper = items_of_znodes(await self.rehearsal.tree())
-        self.report.lost += missing(self.facts, zookeeper, f"ZooKeeper after the {name}")
+        self.evidence.held(name, ZOOKEEPER, only_load(zookeeper))
+        if phase.transitions:  # it migrated again
+            self.evidence.held(name, KRAFT, only_load(self.rehearsal.metadata().items()))
         kept = {item: value for item, value in zookeeper.items() if item in self.before}
         comparison = compare(f"ZooKeeper before → after the {name}", self.before, kept, _explain)
         phase.comparisons.append(comparison)
@@ -316,7 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder: Path = options.run / "rollback"
     try:
         report = asyncio.run(Rollback(options, clock()).run())
-    except (SourceError, ClusterError, ConnectionLostError) as error:
+    except (SourceError, ClusterError, ConnectionLostError, OSError) as error:
         complain(error)
         return ExitCode.CANNOT_RUN
     except KeyboardInterrupt:

@@ -32,12 +32,13 @@ from rehearse.compare import (
     seen_of,
 )
 from rehearse.copying import MIGRATION, copy_tree
+from rehearse.evidence import KRAFT, ZOOKEEPER, Evidence
 from rehearse.faults import Fault, FaultResult, parse_faults
 from rehearse.findings import KAFKA_VERSIONS, Finding, Severity
 from rehearse.kraft.jars import check_memory, find_jars, find_kafkas_java, memory_needed_mib
 from rehearse.kraft.storage import feature_level
 from rehearse.load import PREFIX, AdminLoad, is_of_the_load, resurrected
-from rehearse.metadata import Item, Items, Kind, items_of_znodes
+from rehearse.metadata import Item, Items, items_of_znodes
 from rehearse.metadata_records import MigrationState
 from rehearse.participants import Participants, plan_brokers
 from rehearse.rehearsal import PATIENCE_S, BlockedError, Rehearsal
@@ -98,7 +99,8 @@ class Run:
         plan = self.participants.plan
         self.rehearsal = Rehearsal(self.participants, self.tell, patience_s=options.patience)
         self.rehearsal.topics = len(tree.children("/brokers/topics"))
-        self.load = AdminLoad(self.participants.client_properties, len(plan.brokers))
+        self.evidence = Evidence.create(self.folder, brokers=len(plan.brokers))
+        self.load = AdminLoad(self.participants.client_properties, len(plan.brokers), self.evidence)
         self.report = Report(
             source,
             options.kafka,
@@ -159,6 +161,7 @@ class Run:
         finally:
             self.load.stop()
             self.participants.stop()
+            self.evidence.close()
         self.report.seconds = time.monotonic() - began_s
         self._finish()
         return self.report
@@ -204,6 +207,7 @@ class Run:
         self.report.phases.append(phase)
         seen = len(self.rehearsal.active.transitions)
         self.load.begin_phase(name)
+        self.evidence.phase_number += 1
         phase.load = self.load.phases[-1] if self.options.load else None
         await self._inject_at(name)
         await play()
@@ -245,8 +249,8 @@ class Run:
                 phase.comparisons.append(compare(title, self.before, after, explain))
             if name != "finalize":
                 phase.comparisons.append(written_back(findings, kraft, written))
-                self.report.lost += self.load.missing(written, f"ZooKeeper after {name}")
-            self.report.lost += self.load.missing(kraft, f"KRaft's log after {name}")
+                self.evidence.held(name, ZOOKEEPER, only_load(written))
+            self.evidence.held(name, KRAFT, only_load(kraft))
             self._note_changes(tree)
         finally:
             self.load.resume()
@@ -277,7 +281,7 @@ class Run:
             await asyncio.sleep(0.5)
 
     def _note_changes(self, after: ZnodeTree) -> None:
-        names = {item.name for item in self.load.facts if item.kind is Kind.TOKEN}
+        names = self.load.tokens
         self.report.changes = [
             change
             for change in changed_znodes(self.before_tree, after)
@@ -286,9 +290,10 @@ class Run:
 
     def _keep_state(self, phase: str) -> None:
         """Note how far the rehearsal is, for a rollback."""
-        facts = [[item.kind, item.name, value] for item, value in self.load.facts.items()]
         before = [[item.kind, item.name, value] for item, value in self.before.items()]
-        write_json(self.folder / STATE_FILE, {"phase": phase, "facts": facts, "before": before})
+        played = self.evidence.phase_number
+        state = {"phase": phase, "phases_played": played, "before": before}
+        write_json(self.folder / STATE_FILE, state)
 
     def _finish(self) -> None:
         report = self.report
@@ -299,6 +304,7 @@ class Run:
         active = self.rehearsal.active
         report.writes, report.notices = dict(active.writes), list(active.notices)
         report.acknowledged = self.load.acknowledged
+        report.judged(self.evidence.judge())
         note_seen(report, self.findings)
         self.participants.measure()
         report.memory_mib = dict(self.participants.rss_max_mib)
@@ -329,6 +335,11 @@ def note_seen(report: Report, findings: Sequence[Finding]) -> None:
             rule.log in line for line in (report.why, *report.notices)
         ):
             row.seen = f"the migration {report.outcome}"
+
+
+def only_load(items: Items) -> dict[Item, str]:
+    """Return the items that the load wrote."""
+    return {item: value for item, value in items.items() if is_of_the_load(item, value)}
 
 
 def _without_load(items: Items) -> dict[Item, str]:
@@ -423,7 +434,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _, again, _ = read_source(options)
             report.zxid_after = again.zxid
             report.source_changes = len(changed_znodes(tree, again))
-    except (SourceError, ClusterError, ConnectionLostError) as error:
+    except (SourceError, ClusterError, ConnectionLostError, OSError) as error:
         complain(error)
         return ExitCode.CANNOT_RUN
     except KeyboardInterrupt:

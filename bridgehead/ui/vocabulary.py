@@ -67,6 +67,8 @@ KINDS: Final = (
     Kind("metrics", "metrics_snapshot", BROKER, "metrics"),
     Kind("invoked", "client_invoked", CLIENT, "operation begins"),
     Kind("completed", "client_completed", CLIENT, "operation ends"),
+    Kind("metadata_write", "metadata_write", CLIENT, "admin request of a rehearsal"),
+    Kind("metadata_held", "metadata_held", CLIENT, "metadata reported"),
 )
 NUMBERS: Final = {kind.key: number for number, kind in enumerate(KINDS)}
 NUMBERS_BY_NAME: Final = {kind.name: number for number, kind in enumerate(KINDS) if kind.name}

@@ -11,9 +11,10 @@ from typing import Any, Final
 import orjson
 
 from bridgehead.cluster.data_directory import write_private
+from judge.verdicts import Judgement, Verdict, VerdictRow
 from rehearse.compare import Comparison, ZnodeChange
 from rehearse.faults import FaultResult
-from rehearse.load import Lost, PhaseLoad
+from rehearse.load import PhaseLoad
 from rehearse.phases import Transition
 
 SCHEMA_VERSION: Final = 1
@@ -87,8 +88,10 @@ class Report:
     changes: list[ZnodeChange] = field(default_factory=list)
     """What the controller removed or created in ZooKeeper."""
     acknowledged: int = 0
-    lost: list[Lost] = field(default_factory=list)
-    """Acknowledged writes that a witness does not have."""
+    verdict: VerdictRow | None = None
+    """The judge's, on whether both witnesses have the acknowledged writes after each phase."""
+    lost: list[str] = field(default_factory=list)
+    """A sentence for each that a witness does not have."""
     faults: list[FaultResult] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     """The next steps for the real cluster."""
@@ -111,11 +114,16 @@ class Report:
         """The number of differences that nothing explains."""
         return sum(len(c.unexplained) for phase in self.phases for c in phase.comparisons)
 
+    def judged(self, judgement: Judgement) -> None:
+        """Take over the judge's verdict on the acknowledged writes."""
+        self.verdict = judgement.row
+        self.lost = [violation.sentence for violation in judgement.violations]
+
     @property
     def is_good(self) -> bool:
         """Whether it completed, kept acknowledged writes, and explained each difference."""
-        is_lost = any(not lost.why for lost in self.lost)
-        return self.outcome == "completed" and not self.unexplained and not is_lost
+        is_kept = self.verdict is None or self.verdict.verdict in (Verdict.PASS, Verdict.NODATA)
+        return self.outcome == "completed" and not self.unexplained and is_kept
 
     def document(self) -> dict[str, Any]:
         """Return the report as JSON."""
@@ -126,6 +134,23 @@ class Report:
         """Write `report.json`."""
         document = orjson.dumps(self.document(), option=orjson.OPT_INDENT_2)
         write_private(folder / FILE, document)
+
+
+def verdict_on_writes(row: VerdictRow) -> str:
+    """Return the judge's verdict on the acknowledged writes as one sentence."""
+    if row.verdict is Verdict.NODATA:
+        return f"{row.verdict} {row.property}: no write of a load was acknowledged."
+    if row.violations:
+        return (
+            f"{row.verdict} {row.property}: in {row.violations:,} of {row.judged:,} comparisons "
+            "with KRaft's log and ZooKeeper, what was acknowledged is missing."
+        )
+    if row.why:
+        return f"{row.verdict} {row.property}: {row.why}."
+    return (
+        f"{row.verdict} {row.property}: KRaft's log and ZooKeeper had all acknowledged writes "
+        f"after each phase ({row.judged:,} comparisons)."
+    )
 
 
 def _plain(value: Any) -> Any:

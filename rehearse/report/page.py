@@ -11,7 +11,7 @@ from typing import Final
 from bridgehead.cluster.data_directory import write_private
 from rehearse.compare import Comparison, Fate
 from rehearse.metadata import Kind
-from rehearse.report.document import PAGE, Phase, Report
+from rehearse.report.document import PAGE, Phase, Report, verdict_on_writes
 
 # A browser shows more rows slowly; `report.json` has all of them.
 _ROWS_MAX: Final = 1_000
@@ -69,14 +69,17 @@ def _body(report: Report) -> Iterator[str]:
 
 
 def _verdict(report: Report) -> Iterator[str]:
+    is_rollback = report.until == "rollback"
+    what = "rollback" if is_rollback else "migration"
+    reached = "" if is_rollback else f" until {report.until}"
     if report.outcome != "completed":
-        text = f"The migration {report.outcome}: {report.why}"
+        text = f"The {what} {report.outcome}: {report.why}"
     elif report.is_good:
-        text = f"The migration completed until {report.until}. Every difference is explained."
+        text = f"The {what} completed{reached}. Every difference is explained."
     else:
         text = (
-            f"The migration reached {report.until}: {report.unexplained} differences are "
-            f"unexplained, {len(report.lost)} acknowledged writes are missing."
+            f"The {what} completed{reached}, but {report.unexplained} differences are unexplained, "
+            f"or the judge's verdict on acknowledged writes is not good."
         )
     yield f'<p class="verdict{"" if report.is_good else " bad"}">{escape(text)}</p>'
     rows = [
@@ -138,15 +141,11 @@ def _load(report: Report) -> Iterator[str]:
                 for load in loads
             ],
         )
-        kept = f"All {report.acknowledged:,} acknowledged writes were kept."
-        yield f"<p>{kept}</p>" if not report.lost else ""
+    if report.verdict is not None:
+        yield f"<p>{escape(verdict_on_writes(report.verdict))}</p>"
     if report.lost:
         yield '<h2 class="bad">Acknowledged writes that are missing</h2>'
-        rows = [
-            [str(lost.item), lost.expected, lost.actual, lost.witness, lost.why or "UNEXPLAINED"]
-            for lost in report.lost
-        ]
-        yield _table(("item", "expected", "found", "witness", "why"), rows)
+        yield _table((), [[sentence] for sentence in report.lost[:_ROWS_MAX]])
     if report.faults:
         yield "<h2>Faults</h2>"
         yield _table(

@@ -12,7 +12,7 @@ from typing import Final
 from judge.terminal import printable
 from rehearse.compare import Comparison, Fate
 from rehearse.metadata import Kind
-from rehearse.report.document import PAGE, Phase, Report
+from rehearse.report.document import PAGE, Phase, Report, verdict_on_writes
 
 _WIDTH: Final = 80
 _SHOWN_MAX: Final = 8
@@ -30,16 +30,10 @@ def lines_of(report: Report, folder: Path) -> Iterator[str]:
     yield from _head(report)
     for phase in report.phases:
         yield from _phase(phase)
-    if report.lost:
-        yield f"{len(report.lost)} acknowledged writes are missing:"
-        for lost in report.lost[:_SHOWN_MAX]:
-            yield from _wrapped(
-                f"{lost.item}: expected {lost.expected}, found {lost.actual} in {lost.witness}. "
-                f"{lost.why or 'UNEXPLAINED'}",
-                2,
-            )
-    elif report.acknowledged:
-        yield f"All {report.acknowledged:,} acknowledged writes of the load were kept."
+    if report.verdict is not None:
+        yield from _wrapped(verdict_on_writes(report.verdict), 0)
+    for sentence in report.lost[:_SHOWN_MAX]:
+        yield from _wrapped(sentence, 2)
     for fault in report.faults:
         recovered = (
             "" if fault.recovered_s is None else f"; complete {fault.recovered_s:.1f} s later"

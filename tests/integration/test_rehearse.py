@@ -21,7 +21,11 @@ import pytest
 
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
+from cluster_model.znodes.operations import SetData
 from judge.transaction_log import Transaction, read_transactions
+from judge.verdicts import Verdict
+from rehearse import rollback, run
+from rehearse.copying import delete_if_present, write_znodes
 from rehearse.findings import Outcome
 from rehearse.kraft.jars import find_jars, find_kafkas_java
 from rehearse.phases import DriverState
@@ -29,6 +33,7 @@ from rehearse.run import UNTIL
 from rehearse.seeded import play
 from rehearse.seeds import SEEDS, healthy
 from rehearse.sources.dump import read_key, write_dump
+from tests.integration.pipeline_runs import judged
 from tests.integration.processes import wait_until
 from tests.integration.rehearsal_sources import large, source_of
 
@@ -91,6 +96,8 @@ def test_hybrid_and_back_keep_everything(source: str, source_folder: Path, tmp_p
     phase = report["phases"][0]
     assert [t["state"] for t in phase["transitions"]][-1] == "DUAL_WRITE"
     assert phase["load"]["acknowledged"] > 0
+    assert report["verdict"]["verdict"] == "PASS"
+    assert report["verdict"]["judged"] > phase["load"]["acknowledged"]
     assert report["source_changes"] == 0
     for comparison in phase["comparisons"]:
         changed = {difference["item"]["kind"] for difference in comparison["differences"]}
@@ -99,8 +106,76 @@ def test_hybrid_and_back_keep_everything(source: str, source_folder: Path, tmp_p
     assert "stored_key" not in text + (out / "report.html").read_text()
     code, text = _rehearse("rollback", str(out), "--again")
     assert code == 0, text
-    names = [phase["name"] for phase in _report(out / "rollback")["phases"]]
+    rolled_back = _report(out / "rollback")
+    names = [phase["name"] for phase in rolled_back["phases"]]
     assert names == ["rollback from hybrid", "second attempt"]
+    assert rolled_back["verdict"]["verdict"] == "PASS"
+    assert rolled_back["verdict"]["judged"] > report["verdict"]["judged"]
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Restore the handlers that a command replaces."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("signals")
+def test_judges_find_what_is_not_written_back_and_what_a_rollback_loses(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seeded bugs: dual-write leaves out the configs of a topic; the rollback loses the topic."""
+    out, topic = tmp_path / "out", "rehearsal-2"
+    settled, back = run.Run._settled, rollback.Rollback._back
+
+    async def settled_without_configs(self: run.Run) -> Any:
+        connect = self.participants.connect
+        lost = SetData(f"/config/topics/{topic}", b'{"version":1,"config":{}}')
+        await write_znodes(connect, lost)
+        return await settled(self)
+
+    async def back_without_topic(self: rollback.Rollback) -> None:
+        await back(self)
+        path = f"/brokers/topics/{topic}"
+        tree = await self.rehearsal.tree()
+        paths = [p for p in tree.znodes if p == path or p.startswith(f"{path}/")]
+        await delete_if_present(self.participants.connect, *sorted(paths, reverse=True))
+
+    monkeypatch.setattr(run.Run, "_settled", settled_without_configs)
+    monkeypatch.setattr(rollback.Rollback, "_back", back_without_topic)
+    assert run.main([f"--zookeeper={source}", f"--out={out}", "--load"]) == 1
+    (sentence,) = _report(out)["lost"]
+    assert sentence == (
+        f"config topic {topic} retention.ms: 10002 was acknowledged, but after hybrid, "
+        "ZooKeeper has none"
+    )
+    assert rollback.main([str(out)]) == 1
+    judgement = judged(out)["D12"]
+    assert judgement.row.verdict is Verdict.FAIL
+    assert f"topic {topic}: its creation was acknowledged, but after rollback from hybrid" in str(
+        judgement.violations
+    )
+    tables = tmp_path / "tables"
+    arguments = ("run", f"--evidence={out}", f"--out={tables}")
+    pipeline = subprocess.run(
+        module_command("pipeline", *arguments),
+        env=module_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert pipeline.returncode == 1, pipeline.stdout + pipeline.stderr
+    verdicts = orjson.loads((tables / "verdicts.json").read_bytes())
+    (row,) = [r for r in verdicts[0]["properties"] if r["property"] == "D12"]
+    assert (row["verdict"], row["judged"], row["violations"]) == (
+        "FAIL",
+        judgement.row.judged,
+        judgement.row.violations,
+    )
 
 
 def _without_sessions(folder: Path, zxid: int) -> list[Transaction]:
@@ -109,16 +184,26 @@ def _without_sessions(folder: Path, zxid: int) -> list[Transaction]:
     return [t for t in read_transactions(folder) if t.zxid > zxid and t.kind not in kinds]
 
 
+@pytest.fixture(scope="module")
+def finalized(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, str]:
+    """Rehearse until the end; return the folder, the exit code and what was printed."""
+    seed = next(seed for seed in SEEDS if seed.name == "config_of_no_topic")
+    folder = tmp_path_factory.mktemp("finalized")
+    with source_of(seed.planted(large(7, 3, healthy())), folder / "source") as source:
+        arguments = (f"--zookeeper={source}", f"--out={folder / 'out'}", "--load")
+        code, text = _rehearse("run", *arguments, "--until=finalize", timeout_s=400)
+    return folder / "out", code, text
+
+
 @pytest.mark.long
 @pytest.mark.soak
-def test_until_the_end_with_real_brokers(source: str, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    arguments = (f"--zookeeper={source}", f"--out={out}", "--load", "--until=finalize")
-    code, text = _rehearse("run", *arguments)
+def test_until_the_end_with_real_brokers(finalized: tuple[Path, int, str]) -> None:
+    out, code, text = finalized
     assert code == 0, text
-    phases = _report(out)["phases"]
-    assert [phase["name"] for phase in phases] == ["hybrid", "dual-write", "finalize"]
-    assert all(phase["load"]["acknowledged"] > 0 for phase in phases)
+    report = _report(out)
+    assert [phase["name"] for phase in report["phases"]] == ["hybrid", "dual-write", "finalize"]
+    assert all(phase["load"]["acknowledged"] > 0 for phase in report["phases"])
+    assert report["verdict"]["verdict"] == "PASS"
     code, text = _rehearse("rollback", str(out))
     assert code == 4
     assert "there is no way back" in text

@@ -101,6 +101,7 @@ EVIDENCE_MUTANTS: Final[tuple[EvidenceMutant, ...]] = (
         *("2/b", "offsets_committed", {"offsets": ["orders:0:2"]}, "D11"),
         history="committed_offsets_are_kept",
     ),
+    _alter("load/k", "metadata_held", {"items": []}, "D12", history="migrated_writes_are_kept"),
     _alter("2/b", "image_advanced", {"zxid": 7}, "R2"),
     _alter("2/b", "responded", {"error": 41}, "F5"),
     _alter(

@@ -66,6 +66,7 @@ NOT_RUN: Final[Mapping[Printed, str]] = {
     ),
     Printed("docs/guides/from-zookeeper-to-kraft.md", "own/znodes.jsonl: 1 topic"): _NO_COMMANDS,
     Printed("docs/guides/from-zookeeper-to-kraft.md", "make kafka-jars"): _REHEARSED,
+    Printed("docs/guides/from-zookeeper-to-kraft.md", "bridgehead judge own/rehearsal"): _REHEARSED,
     Printed("docs/guides/from-zookeeper-to-kraft.md", "bridgehead rehearse rollback"): _REHEARSED,
     Printed("docs/client-suites.md", "git clone"): (
         "it needs the public repositories and the jars of Kafka"

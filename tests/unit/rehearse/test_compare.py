@@ -17,7 +17,6 @@ from rehearse.compare import (
     seen_of,
 )
 from rehearse.findings import Finding, Place
-from rehearse.load import missing
 from rehearse.metadata import Item, Kind, items_of_znodes
 from rehearse.seeds import SEEDS, healthy
 from rehearse.znodes import Znode, ZnodeTree
@@ -180,19 +179,3 @@ def test_removed_and_created_znodes_are_found_and_the_controllers_own_are_not() 
     )
     assert changed_znodes(before, after) == [("/config/topics/back", "created")]
     assert changed_znodes(after, before) == [("/config/topics/back", "removed")]
-
-
-def test_acknowledged_writes_are_looked_for() -> None:
-    topic, config = Item(Kind.TOPIC, "new"), Item(Kind.CONFIG, "topic new retention.ms")
-    credential, gone = Item(Kind.SCRAM, "u SCRAM-SHA-256"), Item(Kind.TOPIC, "gone")
-    facts = {topic: "*", config: "77", credential: "*, 5000 iterations", gone: None}
-    present = {topic: "an id", config: "77", credential: "sha256:ab, 5000 iterations"}
-    assert not missing(facts, present, "here")
-    wrong = {config: "78", credential: "sha256:ab, 4096 iterations", gone: "an id"}
-    lost = {str(row.item): row.actual for row in missing(facts, wrong, "here")}
-    assert lost == {
-        "topic new": "no such item",
-        "config topic new retention.ms": "78",
-        "SCRAM credential u SCRAM-SHA-256": "sha256:ab, 4096 iterations",
-        "topic gone": "an id",
-    }

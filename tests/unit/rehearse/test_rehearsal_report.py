@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
 import orjson
 import pytest
 
 from bridgehead.cluster.errors import ClusterError
+from judge.verdicts import Verdict, VerdictRow
 from rehearse.cluster import ServerProperties
 from rehearse.compare import compare
 from rehearse.faults import FaultResult, parse_faults
-from rehearse.load import Lost, PhaseLoad
+from rehearse.load import PhaseLoad
 from rehearse.metadata import Item, Kind
 from rehearse.phases import DriverState, Transition
 from rehearse.report.document import Phase, Report
@@ -49,6 +51,18 @@ def _report() -> Report:
             FaultResult("hybrid:kill-broker", "ZK_MIGRATION", "DUAL_WRITE, /controller of 7", 9, 2)
         ],
         memory_mib={"controller 3000": 195},
+    )
+
+
+def _row(verdict: str, judged: int = 5, violations: int = 0, why: str = "") -> VerdictRow:
+    return VerdictRow(
+        property="D12",
+        name="migrated_write_is_kept",
+        verdict=Verdict(verdict),
+        judged=judged,
+        violations=violations,
+        decides=True,
+        why=why,
     )
 
 
@@ -93,8 +107,29 @@ def test_unexplained_difference_or_lost_write_is_not_good() -> None:
     assert not report.is_good
     report.phases[0].comparisons = []
     assert report.is_good
-    report.lost = [Lost(Item(Kind.TOPIC, "new"), "*", "no such item", "ZooKeeper")]
-    assert not report.is_good
+    for verdict in Verdict:
+        report.verdict = _row(verdict)
+        assert report.is_good is (verdict in (Verdict.PASS, Verdict.NODATA))
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        (("PASS", 31, 0, ""), "PASS D12: KRaft's log and ZooKeeper had all acknowledged writes"),
+        (("NODATA", 0, 0, "none"), "NODATA D12: no write of a load was acknowledged."),
+        (("UNKNOWN", 31, 0, "2 of 9 events missing"), "UNKNOWN D12: 2 of 9 events missing."),
+        (("FAIL", 31, 2, "x"), "FAIL D12: in 2 of 31 comparisons"),
+    ],
+)
+def test_verdict_on_acknowledged_writes_is_a_sentence(
+    row: tuple[str, int, int, str], sentence: str
+) -> None:
+    report = _report()
+    report.verdict, report.lost = _row(*row), ["topic <b>: gone"] * row[2]
+    page, text = page_of(report), " ".join(" ".join(lines_of(report, Path("out"))).split())
+    assert sentence in html.unescape(page)
+    assert sentence in text
+    assert ("topic &lt;b&gt;: gone" in page) is ("topic <b>: gone" in text) is (row[2] > 0)
 
 
 def test_report_file_has_all_of_it(tmp_path: Path) -> None:

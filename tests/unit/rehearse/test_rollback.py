@@ -22,7 +22,7 @@ def test_phase_without_a_way_back_is_named(
     phase: str | None, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if phase is not None:
-        write_json(tmp_path / "state.json", {"phase": phase, "facts": [], "before": []})
+        write_json(tmp_path / "state.json", {"phase": phase, "before": []})
     assert main([str(tmp_path)]) == 4
     assert sentence in capsys.readouterr().err
 
