@@ -24,10 +24,11 @@ from judge.__main__ import main
 from judge.evidence.reading import Evidence
 from judge.evidence.run_lookup import read_run
 from judge.spec import projection as p
+from judge.spec import report as reporting
 from judge.spec.explain import explain, locate
 from judge.spec.projection import Slice, slices_of
 from judge.spec.report import lines_of, report_on
-from judge.spec.tlc import TlcError, find_jar
+from judge.spec.tlc import TlcError, TlcTimeoutError, find_jar
 from judge.spec.whole import REQUESTS_MAX, NotWholeError, whole_run
 from judge.verdicts import Verdict
 from spec.__main__ import check
@@ -508,6 +509,22 @@ def test_the_whole_run_shows_bugs_that_one_request_does_not(part: str, tmp_path:
 def test_a_run_that_is_not_small_is_not_explained_as_a_whole(evidence: Evidence) -> None:
     with pytest.raises(NotWholeError, match=r"the run has \d+ requests, the limit is \d+"):
         whole_run(evidence)
+
+
+def test_a_whole_run_that_takes_too_long_is_unknown(
+    small_run: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explain_slices(slices: list[Slice]) -> list[Slice]:
+        if slices[0].is_whole:
+            raise TlcTimeoutError("TLC was still running after 7 s.")
+        return []
+
+    monkeypatch.setattr(reporting, "explain", explain_slices)
+    report = report_on(small_run)
+    assert report.verdict is Verdict.UNKNOWN
+    assert lines_of(report)[1:] == [
+        "          not checked together: TLC was still running after 7 s."
+    ]
 
 
 def test_topics_of_another_program_are_not_explained_as_a_whole(small_run: Evidence) -> None:
