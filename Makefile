@@ -51,6 +51,7 @@ $(STAMP): requirements/dev.lock Makefile
 		'from bridgehead.cli.main import main' 'main()' > $(BIN)/bridgehead
 	@chmod +x $(BIN)/bridgehead
 	@$(BIN)/python -m deploy.link_package
+	@PYTHONPATH=. $(BIN)/python -m bridgehead.cluster.class_archive
 	@touch $@
 
 demo: setup ## [Start] a request step by step, a failover, the verdicts
@@ -110,7 +111,7 @@ test-on-debian: ## run make test with the Python of another Debian release (RELE
 	@.ci/on_debian $(RELEASE) make test ARGS="$(ARGS)"
 
 test-docker: setup ## tests in containers; needs a Docker engine
-	@$(BIN)/python -m pytest tests/docker -m "docker and not long" $(ARGS)
+	@$(BIN)/python -m pytest tests/docker -m "docker and not long" -n 2 --dist loadfile --max-worker-restart 0 $(ARGS)
 
 .PHONY: test-clients
 test-clients: setup ## test the modules of clients/ for Java, Go and Node, in their languages (docs/clients.md)

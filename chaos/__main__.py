@@ -30,7 +30,7 @@ from chaos.simulated.shrinking import as_file, is_same_failure, shrink
 from judge.evidence.run_files import EvidenceError
 from judge.evidence.run_lookup import read_run
 from judge.exit_codes import CANNOT_RUN, INTERRUPTED
-from judge.spec.report import lines_of, report_on
+from judge.spec.report import lines_of, report_on, summary_of
 from judge.spec.tlc import TlcError, find_tlc
 from judge.verdicts import Verdict, exit_code
 
@@ -321,10 +321,11 @@ def _explain(scenario: Scenario, result: Result, folder: Path) -> None:
     try:
         report = report_on(read_run(folder))
     except (TlcError, EvidenceError) as error:
-        verdict, lines = Verdict.CRASHED, [str(error)]
+        verdict, lines, summary = Verdict.CRASHED, [str(error)], [str(error)]
     else:
-        verdict, lines = report.verdict, list(lines_of(report))
-    _say(lines[-1].strip())
+        verdict, lines, summary = report.verdict, lines_of(report), summary_of(report)
+    for line in summary:
+        _say(line.strip())
     expected = Verdict.FAIL if scenario.expects.violates else Verdict.PASS
     if verdict is not expected:
         result.wrong += lines

@@ -109,7 +109,8 @@ Init ==
 Spend(fault) == /\ budget[fault] > 0
                 /\ budget' = [budget EXCEPT ![fault] = @ - 1]
 
-Facts(exists) == {<<t, exists[t]>> : t \in Topics}
+\* A recorded run is only asked whether a request was sent.
+Facts(exists) == IF Observed THEN {"sent"} ELSE {<<t, exists[t]>> : t \in Topics}
 
 \* Attempts end without a response: the broker will resend, and no reply to them arrives.
 GivenUp(attempts) ==
@@ -221,25 +222,25 @@ DecidedTooLate(n, r) ==
 
 \* Each element is decided on an image with the writes decided before it. An element that has an
 \* outcome is not decided again. Requests are decided in rounds: no multi is in flight.
-ExecutionStarted(n, r) ==
+ExecutionStarted(n, r, results) ==
   LET c == ctl[n]
       IsDone(t) == <<Id(r), t>> \in c.outcomes
+      IsWritten(w) == results[w[2]] = "ok" /\ ~IsDone(w[2])
+      more == SelectSeq(Writes(r), IsWritten)
+      written == {w[2] : w \in Range(more)}
   IN
   /\ IsActive(n) /\ r \in c.inbox /\ c.flight = <<>>
   /\ ~IsTooLate(n, r)
-  /\ \E results \in [Elements(r) -> Errors] :
-       /\ \A t \in Elements(r) :
-            results[t] \in IF IsDone(t) THEN {"ok"} ELSE Decisions(Request[r].kind, c.exists[t])
-       /\ LET IsWritten(w) == results[w[2]] = "ok" /\ ~IsDone(w[2])
-              more == SelectSeq(Writes(r), IsWritten)
-              written == {w[2] : w \in Range(more)}
-          IN Set(n, [c EXCEPT
-               !.inbox = @ \ {r},
-               !.decided = (r :> results) @@ @,
-               !.todo = @ \o more,
-               !.exists = [t \in Topics |-> IF t \in written THEN After(Request[r].kind, @[t])
-                                            ELSE @[t]]])
+  /\ \A t \in Elements(r) :
+       results[t] \in IF IsDone(t) THEN {"ok"} ELSE Decisions(Request[r].kind, c.exists[t])
+  /\ Set(n, [c EXCEPT
+       !.inbox = @ \ {r},
+       !.decided = (r :> results) @@ @,
+       !.todo = @ \o more,
+       !.exists = [t \in Topics |-> IF t \in written THEN After(Request[r].kind, @[t]) ELSE @[t]]])
   /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
+
+Execution(n, r) == \E results \in [Elements(r) -> Errors] : ExecutionStarted(n, r, results)
 
 -------------------------------------------------------------------------------
 \* Multis. Operation 0 checks the epoch, operation 1 sets the counter; then come the outcomes of the
@@ -497,7 +498,7 @@ Progress(n) ==
   \/ BecameActive(n) \/ CommitUnknown(n) \/ CommitAcknowledged(n) \/ CommitConflicted(n)
   \/ BrokersRead(n) \/ Registered(n) \/ (MustResign(n) /\ Resigned(n))
   \/ \E count \in 1..3 : CommitSent(n, count)
-  \/ \E r \in Requests : ExecutionStarted(n, r) \/ DecidedTooLate(n, r) \/ RequestDecided(n, r)
+  \/ \E r \in Requests : Execution(n, r) \/ DecidedTooLate(n, r) \/ RequestDecided(n, r)
   \/ \E b \in Nodes : ImageAdvanced(n, b)
 
 Next ==
@@ -525,7 +526,7 @@ Fairness ==
        /\ \A b \in Nodes : WF_vars(ImageAdvanced(n, b))
        /\ \A r \in Requests : /\ WF_vars(EnvelopeReceived(n, r, FALSE))
                               /\ WF_vars(DecidedTooLate(n, r))
-                              /\ WF_vars(ExecutionStarted(n, r)) /\ WF_vars(RequestDecided(n, r))
+                              /\ WF_vars(Execution(n, r)) /\ WF_vars(RequestDecided(n, r))
   /\ \A e \in Epochs : WF_vars(Applied(e)) /\ WF_vars(IsAbandoned(e) /\ SessionEnded(e))
   /\ \A r \in Requests : WF_vars(ForwardSent(r)) /\ WF_vars(Responded(r))
 

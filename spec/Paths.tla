@@ -44,7 +44,7 @@ PathNext ==
        \/ \E r \in Requests :
             \/ Step(<<"EnvelopeReceived", n, r>>, EnvelopeReceived(n, r, FALSE))
             \/ Step(<<"LateReceived", n, r>>, EnvelopeReceived(n, r, TRUE))
-            \/ Step(<<"ExecutionStarted", n, r>>, ExecutionStarted(n, r))
+            \/ Step(<<"ExecutionStarted", n, r>>, Execution(n, r))
             \/ Step(<<"DecidedTooLate", n, r>>, DecidedTooLate(n, r))
             \/ KnowsItself(n) /\ Step(<<"RequestDecided", n, r>>, RequestDecided(n, r))
   \/ \E b \in Nodes \ Candidates :

@@ -63,7 +63,7 @@ These bugs (`chaos/bugs`) are seeded into nodes.
   what the test observes.
 - The column *specification*, `rejects`: `bridgehead judge --spec` finds requests in the run that
   no behaviour of the specification explains. `explains`: the bug is one of elections, commits,
-  identities or floors, but the specification explains its runs; the reasons are
+  identities or floors, but the specification explains each request alone; the reasons are
   [below](#bugs-that-the-specification-explains). `tests/integration/test_specification.py` shows
   both. The other bugs are about rights, contents, records or migrations, which the specification
   does not have.

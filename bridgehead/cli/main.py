@@ -15,6 +15,11 @@ def main() -> None:
     # The imports take a quarter of a second. Until they end, Python's handler is off, so that
     # Ctrl-C prints no stack trace.
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    if sys.argv[1:2] == ["up"] and "--detach" in sys.argv and "--help" not in sys.argv:
+        # The supervisor imports its modules while this process imports its own.
+        from bridgehead.cluster.launch import prepare
+
+        prepare()
     from bridgehead.cli.closed_output import quiet_when_output_is_closed
     from bridgehead.cli.commands import build_app
     from bridgehead.cli.options import say_on_stderr

@@ -23,16 +23,6 @@ from bridgehead.cli.rehearse import (
 
 app = typer.Typer(no_args_is_help=True, help="Restart a cluster's ZooKeeper, run one, or dump one.")
 
-_LOGGING = """\
-status = error
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = [%d{ISO8601}] %p %m (%c)%n
-rootLogger.level = info
-rootLogger.appenderRef.console.ref = console
-"""
-
 
 @app.command()
 def start(*, data_dir: DataDirOption = DEFAULT_DATA_DIR) -> None:
@@ -67,8 +57,8 @@ def run(
     from bridgehead.cluster import zookeeper_alone
     from bridgehead.cluster.data_directory import make_private
     from bridgehead.cluster.errors import ClusterError
-    from bridgehead.cluster.java import class_path, find_java
-    from bridgehead.cluster.zookeeper import JUTE_BUFFER_BYTES_MAX, MAIN_CLASS
+    from bridgehead.cluster.java import archive_file, archive_flags, class_path, find_java
+    from bridgehead.cluster.zookeeper import JUTE_BUFFER_BYTES_MAX, LOG_FILE, LOGGING, MAIN_CLASS
 
     configuration = zookeeper_alone.server_configuration(os.environ)
     member = zookeeper_alone.my_id(os.environ)
@@ -76,12 +66,11 @@ def run(
     java, path = find_java(), class_path(jars)
     log = zookeeper_alone.log_folder(os.environ)
     try:
-        make_private(data / name for name in ("zoo.cfg", "log4j2.properties", "myid", "version-2"))
+        make_private(data / name for name in ("zoo.cfg", "myid", "version-2"))
         make_private([log / "version-2"])
         for folder in (data, log):
             folder.mkdir(parents=True, exist_ok=True)
         (data / "zoo.cfg").write_text(configuration, encoding="utf-8")
-        (data / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
         (data / "myid").write_text(f"{member}\n", encoding="utf-8")
     except OSError as error:
         raise ClusterError(
@@ -91,8 +80,9 @@ def run(
     command = [
         str(java),
         f"-Djute.maxbuffer={JUTE_BUFFER_BYTES_MAX}",
-        f"-Dlog4j2.configurationFile={data / 'log4j2.properties'}",
-        "-Dzookeeper.jmx.log4j.disable=true",
+        *LOGGING,
+        f"-D{LOG_FILE}=system.out",
+        *archive_flags(archive_file(java, path)),
         *shlex.split(os.environ.get("JVMFLAGS", "")),
         "-cp",
         path,

@@ -14,17 +14,32 @@ import os
 import sys
 from typing import Any
 
-from bridgehead.cluster.data_directory import DataDirectory
-from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.fork_server import ForkServer
-from bridgehead.cluster.settings import settings_from_json
-from bridgehead.cluster.supervisor import supervise
+from bridgehead.cluster.fork_server import ForkServer, early_fork_server
 from bridgehead.exit_codes import ExitCode
 
 
 def main(running_fork_server: ForkServer | None = None) -> int:
-    """Run the cluster. Return 0 after a clean stop, 4 if it could not be started."""
-    request = json.loads(sys.stdin.buffer.readline())
+    """Run the cluster. Return 0 after a clean stop or without a request, 4 if it cannot start."""
+    os.umask(0o077)  # before the first process and the first file; child processes inherit it
+    server = running_fork_server or early_fork_server()
+    try:
+        return _run(server)
+    finally:
+        if server is not None:
+            server.close()
+
+
+def _run(running_fork_server: ForkServer | None) -> int:
+    # Imported while the fork server imports the modules of a node.
+    from bridgehead.cluster.data_directory import DataDirectory
+    from bridgehead.cluster.errors import ClusterError
+    from bridgehead.cluster.settings import settings_from_json
+    from bridgehead.cluster.supervisor import supervise
+
+    line = sys.stdin.buffer.readline()
+    if not line:  # `launch.prepare` started this process for a command that starts no cluster
+        return 0
+    request = json.loads(line)
     settings = settings_from_json(request["settings"])
     log_path = DataDirectory(settings.data_dir).supervisor_log
 

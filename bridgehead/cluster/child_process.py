@@ -30,17 +30,18 @@ def start_child(
     command: Sequence[str],
     *,
     output: Path,
+    errors: Path | None = None,
     environment: Mapping[str, str] | None = None,
     stdin: int | IO[bytes] = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Start `command` in a new session; append its output to the file `output`."""
+    """Start `command` in a new session; append its output to `output`, and errors to `errors`."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("ab") as file:
+    with output.open("ab") as file, (errors or output).open("ab") as error_file:
         return subprocess.Popen(
             list(command),
             stdin=stdin,
             stdout=file,
-            stderr=file,
+            stderr=error_file,
             env=None if environment is None else dict(environment),
             start_new_session=True,
         )

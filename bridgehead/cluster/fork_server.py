@@ -23,8 +23,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from bridgehead.application import module_command
+from bridgehead.application import module_command, module_environment
 
+PARENT_PIPE_VARIABLE = "BRIDGEHEAD_PARENT_PIPE"
 _COMMAND_LINE_BYTES = 4096
 _PR_SET_CHILD_SUBREAPER = 36
 RESPONSE_TIMEOUT_S = 30.0
@@ -81,9 +82,9 @@ class ForkServer:
         self._socket.settimeout(RESPONSE_TIMEOUT_S)
 
     @classmethod
-    def start(cls, folder: Path, environment: Mapping[str, str]) -> ForkServer:
-        """Start the process for the cluster in `folder`, with the `environment` of the nodes."""
-        return cls(*start_with_socket("node.run.fork_server", str(folder), environment=environment))
+    def start(cls) -> ForkServer:
+        """Start the process, with the environment of the nodes."""
+        return cls(*start_with_socket("node.run.fork_server", environment=node_environment()))
 
     def wait_until_ready(self) -> None:
         """Block until the process has imported the modules. If it does not answer, kill it."""
@@ -138,18 +139,26 @@ def start_with_socket(
     return process, ours
 
 
+def node_environment() -> dict[str, str]:
+    """Return the environment of nodes."""
+    return {**module_environment(), PARENT_PIPE_VARIABLE: "1"}
+
+
+def early_fork_server() -> ForkServer | None:
+    """Start a fork server before anything else, because its imports take longest; only Linux."""
+    return ForkServer.start() if sys.platform == "linux" else None
+
+
 @contextmanager
-def fork_server(
-    folder: Path, environment: Mapping[str, str], running: ForkServer | None
-) -> Iterator[ForkServer | None]:
-    """Use the fork server that is `running`, or start one for the cluster in `folder`.
+def fork_server(running: ForkServer | None) -> Iterator[ForkServer | None]:
+    """Use the fork server that is `running`, or start one.
 
     Close it at the end. Yield None if the system has no subreapers.
     """
     if sys.platform != "linux" or ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         yield None
         return
-    server = running or ForkServer.start(folder, environment)
+    server = running or ForkServer.start()
     try:
         yield server
     finally:

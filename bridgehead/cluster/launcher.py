@@ -80,10 +80,9 @@ class _Launcher:
         self._socket.settimeout(RESPONSE_TIMEOUT_S)
         self._owner = os.getpid()
 
-    def fork(self, python_path: str, folder: Path) -> LaunchedSupervisor | None:
-        """Fork the supervisor of the cluster in `folder`; None if the process does not answer."""
+    def fork(self, python_path: str) -> LaunchedSupervisor | None:
+        """Fork a supervisor; return None if the process does not answer."""
         request = {
-            "folder": str(folder),
             "working_directory": str(Path.cwd()),
             "python_path": python_path,
         }
@@ -120,8 +119,8 @@ class _Launchers:
         self._launcher: _Launcher | None = None
         self._key: object = None
 
-    def fork(self, environment: Mapping[str, str], folder: Path) -> LaunchedSupervisor | None:
-        """Fork the supervisor of the cluster in `folder`, with its standard streams as pipes.
+    def fork(self, environment: Mapping[str, str]) -> LaunchedSupervisor | None:
+        """Fork a supervisor with its standard streams as pipes.
 
         Return None for the first cluster with this environment, or if the system cannot do it.
         Some variables have an effect only when an interpreter starts. So another environment needs
@@ -140,7 +139,7 @@ class _Launchers:
                 self._launcher = _Launcher(environment)
             forked = None
             try:
-                forked = self._launcher.fork(environment["PYTHONPATH"], folder)
+                forked = self._launcher.fork(environment["PYTHONPATH"])
             finally:
                 if forked is None:  # Its answer may still come, for example after Ctrl-C.
                     self.close()

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from bridgehead.application import module_command, module_environment
+from bridgehead.application import module_command
 from bridgehead.cluster.child_process import (
     Child,
     send_signal,
@@ -22,12 +22,11 @@ from bridgehead.cluster.child_process import (
 from bridgehead.cluster.control_socket import ControlError, call_async
 from bridgehead.cluster.data_directory import read_json, write_private
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.fork_server import ForkServer
+from bridgehead.cluster.fork_server import ForkServer, node_environment
 from bridgehead.cluster.node_plan import NodePlan, advertised_listeners
 from bridgehead.cluster.properties import format_properties
 
 FAULTS_ALLOWED = "bridgehead.faults.allow"
-PARENT_PIPE_VARIABLE = "BRIDGEHEAD_PARENT_PIPE"
 _STATE_TIMEOUT_S = 2.0
 
 
@@ -197,11 +196,6 @@ class NodeProcess:
         if self._process is not None and self.condition == "frozen":
             self.condition = "running"
             send_signal(self._process, signal.SIGCONT)
-
-
-def node_environment() -> dict[str, str]:
-    """Return the environment of nodes."""
-    return {**module_environment(), PARENT_PIPE_VARIABLE: "1"}
 
 
 def clear_stray_node(folder: Path) -> int | None:

@@ -15,7 +15,7 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bridgehead.cluster import control_commands, other_cluster
+from bridgehead.cluster import class_archive, control_commands, other_cluster
 from bridgehead.cluster.broker_certificates import ensure_cluster_certificates
 from bridgehead.cluster.control_socket import ControlError, serve, serve_http
 from bridgehead.cluster.data_directory import read_json, write_json, write_private
@@ -24,7 +24,7 @@ from bridgehead.cluster.fork_server import ForkServer, fork_server
 from bridgehead.cluster.initial_access import apply_access, with_certificates
 from bridgehead.cluster.java import find_java
 from bridgehead.cluster.node_plan import DEFAULT_ZOOKEEPER_PORT, plan_nodes, with_advertised
-from bridgehead.cluster.node_process import NodeProcess, clear_stray_node, node_environment
+from bridgehead.cluster.node_process import NodeProcess, clear_stray_node
 from bridgehead.cluster.ports import LOOPBACK, Ports
 from bridgehead.cluster.running_cluster import Announce, RunningCluster, wait_until
 from bridgehead.cluster.settings import ClusterSettings, ControlSettings
@@ -77,7 +77,8 @@ class Supervisor:
                 self._cluster.has_started.set()
                 on_ready(self._cluster.document)
                 watcher = asyncio.create_task(self._watch())
-                await self._stopping.wait()
+                with class_archive.made_meanwhile(is_useful=self._cluster.zookeeper is not None):
+                    await self._stopping.wait()
         except BrokenPipeError:  # `on_ready` wrote to a closed output
             raise
         except OSError as error:
@@ -135,10 +136,11 @@ class Supervisor:
 
     async def _start(self) -> None:
         if self._settings.node_command:
+            if self._running_fork_server is not None:
+                self._running_fork_server.close()
             await self._start_processes(None)
             return
-        root, running = self._directory.root, self._running_fork_server
-        with fork_server(root, node_environment(), running) as server:
+        with fork_server(self._running_fork_server) as server:
             await self._start_processes(server)
 
     async def _start_processes(self, server: ForkServer | None) -> None:

@@ -32,23 +32,27 @@ from bridgehead.cluster.child_process import (
 )
 from bridgehead.cluster.data_directory import write_private
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.java import class_path
+from bridgehead.cluster.java import archive_file, archive_flags, class_path
 from bridgehead.cluster.ports import LOOPBACK
 
 TICK_TIME_MS = 500
 _FREE_BYTES_MIN = 1 << 20  # with less, the disk counts as full
 JUTE_BUFFER_BYTES_MAX = 4 << 20
+_FIRST_HEAP_MIB = 24
+_OUT_OF_MEMORY = 3  # Java's exit status, and one of ZooKeeper's
+_LAST_OUTPUT_BYTES = 1000
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-_LOGGING = """\
-status = error
-appender.file.type = File
-appender.file.name = file
-appender.file.fileName = ${sys:bridgehead.zookeeper.log}
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = [%d{ISO8601}] %p %m (%c)%n
-rootLogger.level = info
-rootLogger.appenderRef.file.ref = file
-"""
+# The logger in log4j-api; loading and configuring log4j-core would take a quarter of the start.
+_SIMPLE_LOGGER = "org.apache.logging.log4j.simplelog"
+LOG_FILE = f"{_SIMPLE_LOGGER}.logFile"
+"""The property that names the log, by default standard error."""
+LOGGING = (
+    "-Dlog4j2.loggerContextFactory=org.apache.logging.log4j.simple.SimpleLoggerContextFactory",
+    f"-D{_SIMPLE_LOGGER}.level=INFO",
+    f"-D{_SIMPLE_LOGGER}.showdatetime=true",
+    f"-D{_SIMPLE_LOGGER}.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss,SSS",
+    "-Dzookeeper.jmx.log4j.disable=true",
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,13 +117,23 @@ class EmbeddedZooKeeper:
     """One ensemble in one folder. Three members have the subfolders 1, 2 and 3."""
 
     def __init__(
-        self, folder: Path, ports: Sequence[int], *, java: Path, heap_mib: int = 1024
+        self,
+        folder: Path,
+        ports: Sequence[int],
+        *,
+        java: Path,
+        heap_mib: int = 1024,
+        flags: Sequence[str] = (),
     ) -> None:
-        """`ports` is one client port, or the client, quorum and election port of each member."""
+        """`ports` is one client port, or the client, quorum and election port of each member.
+
+        `flags` replace Java's flags for the class archive.
+        """
         assert len(ports) in (1, 9)
         self.folder = folder.resolve()
         self._java = java
         self._heap_mib = heap_mib
+        self._flags = tuple(flags)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._exits: dict[int, tuple[int, str]] = {}
         if len(ports) == 1:
@@ -163,6 +177,12 @@ class EmbeddedZooKeeper:
         name = "ZooKeeper" if len(self.members) == 1 else f"ZooKeeper member {member.id}"
         if _is_full(member.folder):
             return f"{name} exited: there is no space left for {member.folder}."
+        output = (member.folder / "zookeeper.out").read_bytes()[-_LAST_OUTPUT_BYTES:]
+        if status == _OUT_OF_MEMORY and b"java.lang.OutOfMemoryError" in output:
+            return (
+                f"{name} exited: its heap of {self._heap_mib} MiB is full; increase heap_mib of "
+                "`zookeeper` in the cluster's file."
+            )
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
         return f"{name} exited: {how}; see {member.folder / 'zookeeper.log'} and zookeeper.out."
 
@@ -212,26 +232,30 @@ class EmbeddedZooKeeper:
         self._stop_stray(member)
         configuration = member.folder / "zoo.cfg"
         write_private(configuration, server_configuration(member, self.members).encode())
-        logging = member.folder / "log4j2.properties"
-        write_private(logging, _LOGGING.encode())
         if len(self.members) > 1:
             write_private(member.folder / "myid", f"{member.id}\n".encode())
         command = [
             str(self._java),
             f"-Xmx{self._heap_mib}m",
+            # Java would begin with 1/64 of the machine's memory, and fill it before it collects.
+            f"-Xms{min(_FIRST_HEAP_MIB, self._heap_mib)}m",
+            "-XX:+ExitOnOutOfMemoryError",
             "-XX:+UseSerialGC",  # the nodes need the cores
             "-XX:TieredStopAtLevel=1",  # the second compiler uses more CPU than the server
             f"-Djute.maxbuffer={JUTE_BUFFER_BYTES_MAX}",
-            f"-Dlog4j2.configurationFile={logging}",
-            f"-Dbridgehead.zookeeper.log={member.folder / 'zookeeper.log'}",
-            "-Dzookeeper.jmx.log4j.disable=true",
+            *LOGGING,
+            *(self._flags or archive_flags(archive_file(self._java, jars))),
             *jvm_flags(),
             "-cp",
             jars,
             MAIN_CLASS,
             str(configuration),
         ]
-        process = start_child(die_with_parent(command), output=member.folder / "zookeeper.out")
+        process = start_child(
+            die_with_parent(command),
+            output=member.folder / "zookeeper.out",
+            errors=member.folder / "zookeeper.log",  # the server logs to its standard error
+        )
         self._processes[member.id] = process
         _pid_file(member).write_text(f"{process.pid}\n", encoding="utf-8")
 

@@ -36,11 +36,13 @@ SESSION: Final = "session_opened"
 DIGEST: Final = "response_sha256"
 
 _OUTCOME: Final = re.compile(r"/bridgehead/outcomes/(\d+)$")
-_TOPIC: Final = re.compile(r"/brokers/topics/([^/]+)$")
-_COUNTER: Final = "/bridgehead/commit"
+_FLOOR: Final = re.compile(r"/bridgehead/floors/(\d+)-([^/]+)$")
+TOPICS: Final = "/brokers/topics/"
+_TOPIC: Final = re.compile(TOPICS + r"([^/]+)$")
+COUNTER: Final = "/bridgehead/commit"
 _CONTROLLER: Final = "/controller"
 _EPOCH: Final = "/controller_epoch"
-_CREATE_TOPICS: Final = 19
+CREATE_TOPICS: Final = 19
 _NONE, _TIMED_OUT, _EXISTS, _NOT_CONTROLLER = 0, 7, 36, 41
 _FREE: Final = "?"
 # More elements with different histories than this make a slice too large; it is then not judged.
@@ -51,25 +53,31 @@ Identity = tuple[int, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The history of one request. `shape`: slices of one shape are explained together."""
+    """The history of one request, or of all requests of a run.
+
+    Slices of one `shape` are explained together.
+    """
 
     name: str
-    kind: str
+    requests: tuple[Mapping[str, Any], ...]  # as Request in spec/Forwarding.tla
     topics: tuple[str, ...]
     epochs: int
     nodes: int
     events: tuple[Mapping[str, Any], ...]
     commits: tuple[Mapping[str, Any], ...]
     texts: tuple[tuple[str, ...], tuple[str, ...]]  # how to print each entry
+    is_whole: bool = False
 
     @property
     def shape(self) -> tuple[str, tuple[str, ...]]:
-        """The kind of the request, and its topics."""
-        return self.kind, self.topics
+        """The kind of the first request, and the topics."""
+        return self.requests[0]["kind"], self.topics
 
 
 @dataclass(slots=True)
-class _Term:
+class Term:
+    """The term of a controller: from its election to the end of its ownership."""
+
     epoch: int
     session: str
     zxid: int  # of the election
@@ -82,12 +90,16 @@ class _Term:
 
 
 @dataclass(slots=True)
-class _Commit:
+class Commit:
+    """A transaction that sets the commit counter."""
+
     number: int
     zxid: int
     session: str
     fence: int  # the version of /controller_epoch that operation 0 checked; -1: none
     elements: dict[Identity, set[str]] = field(default_factory=dict)
+    floors: dict[tuple[str, str], int] = field(default_factory=dict)  # stored, by process
+    pruned: list[int] = field(default_factory=list)  # commits whose outcomes are deleted
 
 
 class Run:
@@ -121,7 +133,7 @@ class Run:
         }
         self.commits = [c for line in self.lines if (c := _commit_of(line)) is not None]
         self.by_number = {(c.session, c.number): c for c in self.commits}
-        self.by_identity: dict[Identity, list[_Commit]] = defaultdict(list)
+        self.by_identity: dict[Identity, list[Commit]] = defaultdict(list)
         for commit in self.commits:
             for identity in commit.elements:
                 self.by_identity[identity].append(commit)
@@ -141,16 +153,16 @@ class Run:
         for boots in self.boots.values():
             boots.sort()
 
-    def _terms(self) -> list[_Term]:
+    def _terms(self) -> list[Term]:
         terms = []
-        by_session: dict[str, _Term] = {}
-        owner: _Term | None = None
+        by_session: dict[str, Term] = {}
+        owner: Term | None = None
         of_nodes = {e["session"] for e in self.events if e["kind"] == SESSION}
         for line in self.lines:
             paths = {o.path: o for o in line.operations if o.kind in ("create", "set", "delete")}
             epoch = paths.get(_EPOCH)
             if epoch is not None and epoch.kind == "set":
-                term = _Term(int(epoch.data or 0), line.session, line.zxid, epoch.version)
+                term = Term(int(epoch.data or 0), line.session, line.zxid, epoch.version)
                 if paths.get(_CONTROLLER) is None or paths[_CONTROLLER].kind != "create":
                     term.session = "no election"  # The epoch must be set by the claim.
                 terms.append(term)
@@ -164,7 +176,7 @@ class Run:
         self._find_nodes(terms)
         return terms
 
-    def _find_nodes(self, terms: list[_Term]) -> None:
+    def _find_nodes(self, terms: list[Term]) -> None:
         owners = {e["session"]: e for e in self.events if e["kind"] == SESSION}
         claims: dict[tuple[str, str, int], Event] = {
             (e["node"], e["boot"], e["epoch"]): e for e in self.events if e["kind"] == CLAIMED
@@ -210,11 +222,11 @@ class Run:
         return list(identities.items())
 
 
-_REQUEST_KINDS: Final = frozenset({SENT, REPLIED, RECEIVED, REJECTED, STARTED, DECIDED, RESPONDED})
+REQUEST_KINDS: Final = frozenset({SENT, REPLIED, RECEIVED, REJECTED, STARTED, DECIDED, RESPONDED})
 _CONTROLLER_KINDS: Final = frozenset(
     {COMMIT_SENT, COMMIT_UNKNOWN, COMMIT_DONE, ACTIVE, RESIGNED, STARTED, DECIDED}
 )
-_KINDS: Final = _REQUEST_KINDS | _CONTROLLER_KINDS | {CLAIMED, SESSION}
+_KINDS: Final = REQUEST_KINDS | _CONTROLLER_KINDS | {CLAIMED, SESSION}
 
 
 def _identity(event: Event) -> Identity:
@@ -222,22 +234,27 @@ def _identity(event: Event) -> Identity:
     return broker, incarnation, sequence
 
 
-def _commit_of(line: CommitLine) -> _Commit | None:
+def _commit_of(line: CommitLine) -> Commit | None:
     number = next(
-        (int(o.data) for o in line.operations if o.path == _COUNTER and o.kind == "set" and o.data),
+        (int(o.data) for o in line.operations if o.path == COUNTER and o.kind == "set" and o.data),
         None,
     )
     if number is None:
         return None
     fence = next((o.version for o in line.operations if o.kind == "check" and o.path == _EPOCH), -1)
-    commit = _Commit(number, line.zxid, line.session, fence)
+    commit = Commit(number, line.zxid, line.session, fence)
     for outcome in line.outcomes:
         identity = outcome.broker_id, outcome.incarnation, outcome.sequence
         commit.elements.setdefault(identity, set()).add(outcome.element)
+    for operation in line.operations:
+        if operation.kind == "delete" and (match := _OUTCOME.match(operation.path)):
+            commit.pruned.append(int(match[1]))
+        elif operation.kind in ("create", "set") and (match := _FLOOR.match(operation.path)):
+            commit.floors[match[1], match[2]] = int(operation.data or 0)
     return commit
 
 
-def _is_deletion_by_another(line: CommitLine, owner: _Term) -> bool:
+def _is_deletion_by_another(line: CommitLine, owner: Term) -> bool:
     return (
         owner.ended is None
         and line.session != owner.session
@@ -252,7 +269,7 @@ class Projection:
         self._run = run
         self._id = request_id
         self._identity = identity
-        self._own = [e for e in run.of_request[request_id] if e["kind"] in _REQUEST_KINDS]
+        self._own = [e for e in run.of_request[request_id] if e["kind"] in REQUEST_KINDS]
         self._commits = run.by_identity.get(identity, [])
         self._first_ns = self._own[0]["mono_ns"]
         self._last_ns = self._own[-1]["mono_ns"]
@@ -275,10 +292,11 @@ class Projection:
         windows = [self._window(e) for e in self._own if e["kind"] == STARTED]
         events = self._events(windows)
         commits = self._transactions(windows)
+        topics = tuple(self._representative) or ("t0",)
         return Slice(
             name=self._id,
-            kind=self._kind(),
-            topics=tuple(self._representative) or ("t0",),
+            requests=(request_record(1, 1, self._kind(), topics),),
+            topics=topics,
             epochs=max((t.epoch - self._base for t in self._terms), default=1),
             nodes=len(self._nodes),
             events=tuple(entry for entry, _ in events),
@@ -288,9 +306,9 @@ class Projection:
 
     def _kind(self) -> str:
         started = next((e for e in self._own if e["kind"] == STARTED), None)
-        return "create" if started and started["api_key"] == _CREATE_TOPICS else "alter"
+        return "create" if started and started["api_key"] == CREATE_TOPICS else "alter"
 
-    def _involved_terms(self) -> list[_Term]:
+    def _involved_terms(self) -> list[Term]:
         terms = self._run.terms
         last = max((i for i, t in enumerate(terms) if t.claimed_ns <= self._last_ns), default=-1)
         epochs = {e["epoch"] for e in self._own if e["kind"] == STARTED}
@@ -368,12 +386,12 @@ class Projection:
             later = [e for e in later if e["number"] <= last]
         return started, later, decided
 
-    def _term(self, epoch: int) -> _Term | None:
+    def _term(self, epoch: int) -> Term | None:
         return next((t for t in self._terms if t.epoch == epoch), None)
 
     # --- The nodes' events ---------------------------------------------------------------------
 
-    def _events(self, windows: Sequence[tuple[Event, list[Event], Event | None]]) -> list[_Entry]:
+    def _events(self, windows: Sequence[tuple[Event, list[Event], Event | None]]) -> list[Entry]:
         chosen = {_key(e): e for e in self._own}
         started: dict[Any, tuple[list[Event], Event | None]] = {}
         for event, commits, decided in windows:
@@ -383,7 +401,7 @@ class Projection:
             for event in self._run.offices.get((term.node, term.boot), ()):
                 if event["epoch"] == term.epoch and event["mono_ns"] <= self._last_ns:
                     chosen[_key(event)] = event
-        rows: list[tuple[int, int, list[_Entry]]] = [
+        rows: list[tuple[int, int, list[Entry]]] = [
             (e["mono_ns"], e["seq"], self._entries(e, started.get(key)))
             for key, e in chosen.items()
         ]
@@ -394,7 +412,7 @@ class Projection:
         rows.sort(key=lambda row: row[:2])
         return [entry for _, _, entries in rows for entry in entries]
 
-    def _restarts(self) -> list[tuple[int, int, list[_Entry]]]:
+    def _restarts(self) -> list[tuple[int, int, list[Entry]]]:
         begin = min((t.claimed_ns for t in self._terms), default=self._first_ns)
         rows = []
         for node, number in self._nodes.items():
@@ -409,7 +427,7 @@ class Projection:
                     rows.append((ended_ns, 0, [(entry, f"node {node} ended")]))
         return rows
 
-    def _lost_attempts(self) -> list[tuple[int, int, list[_Entry]]]:
+    def _lost_attempts(self) -> list[tuple[int, int, list[Entry]]]:
         """Return the attempts that a killed broker had not written yet, but that arrived."""
         broker_id, boot, _ = self._identity
         if (str(broker_id), boot) in self._run.stopped:
@@ -422,7 +440,7 @@ class Projection:
                 0,
                 [
                     (
-                        {"kind": SENT, "node": 1, "attempt": event["attempt"]},
+                        {"kind": SENT, "node": 1, "req": 1, "attempt": event["attempt"]},
                         f"lost with node {broker_id}: {SENT}, {self._id}",
                     )
                 ],
@@ -430,7 +448,7 @@ class Projection:
             for event in arrived[:1]
         ]
 
-    def _lost_with(self, node: str, boot: str) -> list[tuple[int, int, list[_Entry]]]:
+    def _lost_with(self, node: str, boot: str) -> list[tuple[int, int, list[Entry]]]:
         """Return the entries of executions that a killed process had not written yet.
 
         ZooKeeper's log shows that the process committed elements of the request.
@@ -448,9 +466,9 @@ class Projection:
         if not lost:
             return []
         last_ns = logged[-1]["mono_ns"] if logged else 0
-        entries: list[_Entry] = []
+        entries: list[Entry] = []
         commit, term = lost[0]
-        entry = {"node": self._nodes[node], "epoch": term.epoch - self._base}
+        entry = {"node": self._nodes[node], "req": 1, "epoch": term.epoch - self._base}
         text = f"lost with node {node}: "
         if not any(e["kind"] == STARTED and e["request_id"] == self._id for e in logged):
             received = {
@@ -471,8 +489,7 @@ class Projection:
             errors = dict.fromkeys(self._representative, _FREE)
             entries.append((entry | {"kind": STARTED, "errors": errors}, f"{text}{STARTED}"))
         for commit, _ in lost:
-            topics = {self._class_of[e] for e in commit.elements[self._identity]}
-            multi = {"num": commit.number, "isApplied": True, "topics": topics}
+            multi = {"num": commit.number, **contents(self._writes(commit))}
             entries.append(
                 (entry | multi | {"kind": COMMIT_SENT}, f"{text}{COMMIT_SENT} {commit.number}")
             )
@@ -480,9 +497,9 @@ class Projection:
 
     def _entries(
         self, event: Event, execution: tuple[list[Event], Event | None] | None
-    ) -> list[_Entry]:
+    ) -> list[Entry]:
         kind = event["kind"]
-        entry: dict[str, Any] = {"node": self._nodes[event["node"]], "kind": kind}
+        entry: dict[str, Any] = {"node": self._nodes[event["node"]], "kind": kind, "req": 1}
         text = f"{kind} of node {event['node']}, seq {event['seq']}"
         if "epoch" in event:
             entry["epoch"] = event["epoch"] - self._base
@@ -495,30 +512,15 @@ class Projection:
         if kind == STARTED and execution is not None:
             entries = self._execution(event, entry, text, *execution)
             is_again = self._decides_again(event)
-            return [({"kind": "conflicted", "node": entry["node"]}, text)] * is_again + entries
+            return [(entry | {"kind": "conflicted"}, text)] * is_again + entries
         if kind == DECIDED:
             entry["errors"] = self._errors(event)
-            entry["digest"] = _digest(event)
+            entry["digest"] = digest(event)
             if event["error"]:
                 entry["epoch"] = -1
-        if kind in (SENT, RECEIVED, REPLIED):
-            entry["attempt"] = event["attempt"]
-        if kind == REJECTED:
-            entry["isFinal"] = event["error"] != _NOT_CONTROLLER
-        if kind == REPLIED:
-            error = event["error"]
-            if error is None or error == _NOT_CONTROLLER:
-                entry["kind"] = "forward_lost"
-            entry["isFinal"] = error not in (_NONE, None)
-            entry["timedOut"] = error == _TIMED_OUT
-            entry["digest"] = _digest(event)
-        if kind == RESPONDED:
-            if event["route"] != "FORWARD":
-                return []
-            entry["timedOut"] = event["error"] == _TIMED_OUT
-            if event["error"] == _NOT_CONTROLLER:
-                entry["kind"] = "not_controller_relayed"
-        return [(entry, text)]
+        if kind == RESPONDED and event["route"] != "FORWARD":
+            return []
+        return [(entry | broker_entry(event), text)]
 
     def _decides_again(self, event: Event) -> bool:
         """True if the same term has started the execution before, and not decided since."""
@@ -541,14 +543,15 @@ class Projection:
         commit = self._run.by_number.get((term.session if term else "", number))
         entry: dict[str, Any] = {"num": number}
         if event["kind"] == COMMIT_DONE:
-            entry |= {"zxid": _low(event["zxid"]), "logged": _low(commit.zxid) if commit else -1}
+            entry |= {"zxid": low(event["zxid"]), "logged": low(commit.zxid) if commit else -1}
         if event["kind"] == COMMIT_SENT:
-            elements = commit.elements.get(self._identity, set()) if commit else set()
-            entry["isApplied"] = commit is not None
-            entry["topics"] = {self._class_of[e] for e in elements}
+            entry |= contents(self._writes(commit) if commit else None)
         return entry
 
-    def _term_of(self, event: Event) -> _Term | None:
+    def _writes(self, commit: Commit) -> set[tuple[int, str]]:
+        return {(1, self._class_of[e]) for e in commit.elements.get(self._identity, ())}
+
+    def _term_of(self, event: Event) -> Term | None:
         terms = [t for t in self._terms if (t.node, t.boot) == (event["node"], event["boot"])]
         return max(
             (t for t in terms if t.claimed_ns <= event["mono_ns"]),
@@ -561,13 +564,8 @@ class Projection:
         unchanged = set(decided["unchanged"])
         errors = {}
         for topic, element in self._representative.items():
-            code = codes.get(element)
-            if code in (_NONE, _TIMED_OUT):
-                errors[topic] = "same" if element in unchanged else "ok"
-            elif code == _EXISTS and self._kind() == "create":
-                errors[topic] = "exists"
-            else:
-                errors[topic] = "rejected"
+            is_unchanged = element in unchanged
+            errors[topic] = error_of(codes.get(element), self._kind(), is_unchanged=is_unchanged)
         return errors or {"t0": "rejected"}
 
     def _execution(
@@ -577,7 +575,7 @@ class Projection:
         text: str,
         commits: Sequence[Event],
         decided: Event | None,
-    ) -> list[_Entry]:
+    ) -> list[Entry]:
         topics = self._representative or {"t0": ""}
         entry["errors"] = self._errors(decided) if decided else dict.fromkeys(topics, _FREE)
         last = self._run.zxids[-1]
@@ -618,27 +616,17 @@ class Projection:
 
     def _transactions(
         self, windows: Sequence[tuple[Event, list[Event], Event | None]]
-    ) -> list[_Entry]:
-        rows: list[tuple[int, int, _Entry]] = []
+    ) -> list[Entry]:
+        rows: list[tuple[int, int, Entry]] = []
         for term in self._terms:
-            epoch = term.epoch - self._base
-            entry = {"kind": "elected", "node": self._nodes[term.node], "epoch": epoch}
-            text = f"election of epoch {term.epoch}, zxid {term.zxid}"
-            if term.session == "no election":
-                entry["kind"], text = "epoch_set", f"{text}: /controller was not created"
-            rows.append((term.zxid, 0, (entry, text)))
-            if term.ended is not None and term is not self._terms[-1]:
-                zxid, kind = term.ended
-                entry = {"kind": kind, "epoch": epoch}
-                rows.append((zxid, 0, (entry, f"end of epoch {term.epoch}, zxid {zxid}")))
+            begin, *end = term_rows(term, self._nodes[term.node], self._base)
+            rows += [begin, *(end if term is not self._terms[-1] else ())]
         for commit in self._relevant(windows):
             rows += self._commit_rows(commit)
         rows += self._changes(rows)
         return [entry for _, _, entry in sorted(rows, key=lambda row: row[:2])]
 
-    def _relevant(
-        self, windows: Sequence[tuple[Event, list[Event], Event | None]]
-    ) -> list[_Commit]:
+    def _relevant(self, windows: Sequence[tuple[Event, list[Event], Event | None]]) -> list[Commit]:
         relevant = {c.zxid: c for c in self._commits}
         for _, events, _ in windows:
             for event in events:
@@ -648,19 +636,9 @@ class Projection:
                     relevant[commit.zxid] = commit
         return [relevant[zxid] for zxid in sorted(relevant)]
 
-    def _commit_rows(self, commit: _Commit) -> list[tuple[int, int, _Entry]]:
+    def _commit_rows(self, commit: Commit) -> list[tuple[int, int, Entry]]:
         term = next((t for t in self._terms if t.session == commit.session), None)
-        elements = commit.elements.get(self._identity, set())
-        entry = {
-            "kind": "committed",
-            "epoch": term.epoch - self._base if term else 0,
-            "num": commit.number,
-            "topics": {self._class_of[e] for e in elements},
-        }
-        if term is None:
-            entry["kind"] = "foreign"
-        elif commit.fence != term.version:
-            entry["kind"] = "not_fenced"
+        entry = committed_entry(commit, term, self._base) | {"writes": self._writes(commit)}
         skipped = {"kind": "skipped", "num": commit.number - 1}
         text = f"commit {commit.number}, zxid {commit.zxid}"
         return [
@@ -668,16 +646,16 @@ class Projection:
             (commit.zxid, 1, (entry, text)),
         ]
 
-    def _changes(self, rows: Sequence[tuple[int, int, _Entry]]) -> list[tuple[int, int, _Entry]]:
+    def _changes(self, rows: Sequence[tuple[int, int, Entry]]) -> list[tuple[int, int, Entry]]:
         """Return the states of the topics before each of the request's own creations."""
         if self._kind() != "create":
             return []
         changes = []
         for zxid, order, (entry, _) in rows:
-            if order == 1 and entry["topics"]:
+            if order == 1 and entry["writes"]:
                 states = {
                     topic: self._run.exists(self._representative[topic], zxid - 1)
-                    for topic in entry["topics"]
+                    for _, topic in entry["writes"]
                 }
                 for exists in (False, True):
                     topics = {topic for topic, state in states.items() if state is exists}
@@ -687,19 +665,93 @@ class Projection:
         return changes
 
 
-_Entry = tuple[dict[str, Any], str]
+Entry = tuple[dict[str, Any], str]
+
+
+def request_record(
+    node: int, seq: int, kind: str, topics: Sequence[str], after: int = 0
+) -> dict[str, Any]:
+    """Return a request as Request in spec/Forwarding.tla has it."""
+    return {
+        "node": node,
+        "life": 1,
+        "seq": seq,
+        "after": after,
+        "kind": kind,
+        "topics": list(topics),
+    }
+
+
+def error_of(code: int | None, kind: str, *, is_unchanged: bool) -> str:
+    """Return the specification's result of an element with this error code."""
+    if code in (_NONE, _TIMED_OUT):
+        return "same" if is_unchanged else "ok"
+    return "exists" if code == _EXISTS and kind == "create" else "rejected"
+
+
+def term_rows(term: Term, node: int, base: int) -> list[tuple[int, int, Entry]]:
+    """Return the beginning of a term in ZooKeeper's log, and its end if it has one."""
+    epoch = term.epoch - base
+    entry = {"kind": "elected", "node": node, "epoch": epoch}
+    text = f"election of epoch {term.epoch}, zxid {term.zxid}"
+    if term.session == "no election":
+        entry["kind"], text = "epoch_set", f"{text}: /controller was not created"
+    rows: list[tuple[int, int, Entry]] = [(term.zxid, 0, (entry, text))]
+    if term.ended is not None:
+        zxid, kind = term.ended
+        entry = {"kind": kind, "epoch": epoch}
+        rows.append((zxid, 0, (entry, f"end of epoch {term.epoch}, zxid {zxid}")))
+    return rows
+
+
+def broker_entry(event: Event) -> dict[str, Any]:
+    """Return what an entry needs of an event of a request, except of executions."""
+    kind = event["kind"]
+    entry: dict[str, Any] = {}
+    if kind in (SENT, RECEIVED, REPLIED):
+        entry["attempt"] = event["attempt"]
+    if kind == REJECTED:
+        entry["isFinal"] = event["error"] != _NOT_CONTROLLER
+    if kind == REPLIED:
+        error = event["error"]
+        if error is None or error == _NOT_CONTROLLER:
+            entry["kind"] = "forward_lost"
+        entry["isFinal"] = error not in (_NONE, None)
+        entry["timedOut"] = error == _TIMED_OUT
+        entry["digest"] = digest(event)
+    if kind == RESPONDED:
+        entry["timedOut"] = event["error"] == _TIMED_OUT
+        if event["error"] == _NOT_CONTROLLER:
+            entry["kind"] = "not_controller_relayed"
+    return entry
+
+
+def committed_entry(commit: Commit, term: Term | None, base: int) -> dict[str, Any]:
+    """Return the entry of a commit, without its contents; no step has the other two kinds."""
+    kind = "committed"
+    if term is None:
+        kind = "foreign"
+    elif commit.fence != term.version:
+        kind = "not_fenced"
+    return {"kind": kind, "epoch": term.epoch - base if term else 0, "num": commit.number}
+
+
+def contents(writes: set[tuple[int, str]] | None, pruned: Iterable[int] = ()) -> dict[str, Any]:
+    """Return what ZooKeeper's log says about a multi. None: nothing."""
+    return {"isApplied": writes is not None, "writes": writes or set(), "pruned": set(pruned)}
 
 
 def _key(event: Event) -> tuple[str, str, int]:
     return event["node"], event["boot"], event["seq"]
 
 
-def _low(zxid: int) -> int:
+def low(zxid: int) -> int:
     """Return a zxid as an integer that TLC can hold: it has 32 bits."""
     return (zxid >> 32) % 1000 * 1_000_000 + (zxid & 0xFFFFFFFF) % 1_000_000
 
 
-def _digest(event: Event) -> str:
+def digest(event: Event) -> str:
+    """Return a text that is the same only for the same response."""
     return f"{event['zxid']} {event[DIGEST]}"
 
 

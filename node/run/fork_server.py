@@ -1,4 +1,4 @@
-"""`python -m node.run.fork_server FOLDER BLANKS`: forks nodes of the cluster in FOLDER.
+"""`python -m node.run.fork_server BLANKS`: forks the nodes of a cluster.
 
 Standard input is a socket. The process sends `ready` when it has imported the modules of a node.
 Then it receives one message for each node: the arguments as JSON, with two file descriptors, which
@@ -26,7 +26,7 @@ _PID_BYTES_MAX: Final = 16
 def main() -> int:
     """Fork nodes until the input ends. In a forked process, run the node; return its exit code."""
     preload()
-    return fork_nodes(socket.socket(fileno=os.dup(sys.stdin.fileno())), sys.argv[1])
+    return fork_nodes(socket.socket(fileno=os.dup(sys.stdin.fileno())))
 
 
 def preload() -> None:
@@ -38,11 +38,11 @@ def preload() -> None:
     gc.enable()
 
 
-def fork_nodes(control: socket.socket, folder: str) -> int:
-    """Do what `main` does, with the socket `control`, for the cluster in `folder`."""
+def fork_nodes(control: socket.socket) -> int:
+    """Do what `main` does after the imports, with the socket `control`."""
     from node.__main__ import main as run_node
 
-    set_command_line(module_command("node.run.fork_server", folder))
+    set_command_line(module_command("node.run.fork_server"))
     control.send(b"ready")
     arguments = _next_arguments(control)
     if arguments is None:

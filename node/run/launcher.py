@@ -1,15 +1,16 @@
 """`python -m node.run.launcher BLANKS`: forks supervisors for a program with several clusters.
 
 Standard input is a socket. When the process has imported the modules of a supervisor and of a node,
-it receives one message for each cluster: the cluster's folder, the working directory and PYTHONPATH
-as JSON, with the supervisor's standard input, output and error.
-The answer is the supervisor's pid, with a pidfd. Each supervisor gets a fork server of its own
-(`fork_server`), because it has to be the parent of its nodes. The process exits when its standard
-input is closed. BLANKS is never read: the forked processes write their command lines over it.
+it receives one message for each cluster: the working directory and PYTHONPATH as JSON, with the
+supervisor's standard input, output and error. The answer is the supervisor's pid, with a pidfd.
+Each supervisor gets a fork server of its own (`fork_server`), because it has to be the parent of
+its nodes. The process exits when its standard input is closed. BLANKS is never read: the forked
+processes write their command lines over it.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -19,8 +20,7 @@ from typing import Final
 
 from bridgehead.application import module_command
 from bridgehead.cluster.__main__ import main as run_supervisor
-from bridgehead.cluster.fork_server import ForkedProcess, ForkServer
-from bridgehead.cluster.node_process import node_environment
+from bridgehead.cluster.fork_server import ForkedProcess, ForkServer, node_environment
 from node.run.command_line import set_command_line
 from node.run.fork_server import fork_nodes, preload
 
@@ -29,6 +29,7 @@ _MESSAGE_BYTES_MAX: Final = 1 << 16
 
 def main() -> int:
     """Fork supervisors until the input ends. In a forked process, return its exit code."""
+    importlib.import_module("bridgehead.cluster.supervisor")
     preload()
     set_command_line(module_command("node.run.launcher"))
     # The kernel reaps the supervisors; the program waits for their pidfds.
@@ -45,7 +46,7 @@ def main() -> int:
             request = json.loads(message)
             os.chdir(request["working_directory"])
             _change_path(request["python_path"])
-            return _run(request["folder"])
+            return _run()
         for descriptor in descriptors:
             os.close(descriptor)
         pidfd = os.pidfd_open(pid)
@@ -69,7 +70,7 @@ def _change_path(python_path: str) -> None:
     os.environ["PYTHONPATH"] = python_path
 
 
-def _run(folder: str) -> int:
+def _run() -> int:
     """Fork the fork server of the nodes, then run the supervisor."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     pid = os.fork()
@@ -77,7 +78,7 @@ def _run(folder: str) -> int:
         ours.close()
         _set_up([os.open(os.devnull, os.O_RDWR) for _ in range(3)])
         os.environ.update(node_environment())
-        return fork_nodes(theirs, folder)
+        return fork_nodes(theirs)
     theirs.close()
     set_command_line(module_command("bridgehead.cluster"))
     return run_supervisor(ForkServer(ForkedProcess(pid), ours))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -50,14 +52,40 @@ def engine() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Let one process at a time into the block, also of several workers of pytest-xdist."""
+    with file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
-def images(engine: None) -> None:
-    """The images, built from Debian and Python packages; unchanged ones are not rebuilt."""
+def images(engine: None, worker_id: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The images, built from Debian and Python packages by the first worker that needs them."""
     if os.environ.get("BRIDGEHEAD_IMAGES") == "there":
         return
+    if worker_id == "master":
+        _build()
+        return
+    folder = tmp_path_factory.getbasetemp().parent  # the folder of all workers
+    with locked(folder / "images.lock"):
+        if not (folder / "images.built").exists():
+            _build()
+            (folder / "images.built").touch()
+
+
+def _build() -> None:
     command = (sys.executable, "-m", "deploy.offline")
     result = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=False)
     if result.returncode == CANNOT_BUILD:
         not_tested(result.stderr.strip())
     assert result.returncode == 0, result.stderr
     subprocess.run(["make", "image-offline"], cwd=ROOT, check=True)
+
+
+@pytest.fixture
+def mapped_ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The ports 9091 to 9094 of the host, for one test at a time."""
+    with locked(tmp_path_factory.getbasetemp().parent / "mapped_ports.lock"):
+        yield

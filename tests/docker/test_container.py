@@ -67,7 +67,7 @@ def admin(servers: str, **config: object) -> AdminClient:
     return AdminClient({"bootstrap.servers": servers, **fresh, **config})
 
 
-def test_image_needs_no_command_and_no_mount(images: None) -> None:
+def test_image_needs_no_command_and_no_mount(images: None, mapped_ports: None) -> None:
     """The ports are mapped to themselves, as `services:` of GitHub Actions does."""
     ports = [f"--publish=127.0.0.1:{port}:{port}" for port in (9092, 9093, 9094)]
     began = time.monotonic()

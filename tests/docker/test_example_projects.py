@@ -68,7 +68,7 @@ def read(name: str) -> Any:
     return yaml.safe_load((EXAMPLES / "ci-services" / name).read_text())
 
 
-def test_job_of_github_actions_passes(images: None, tmp_path: Path) -> None:
+def test_job_of_github_actions_passes(images: None, mapped_ports: None, tmp_path: Path) -> None:
     """The service gets what GitHub gives it: ports and variables. The job waits for its health."""
     job = read("github-actions.yml")["jobs"]["failover"]
     kafka = job["services"]["kafka"]
@@ -79,7 +79,7 @@ def test_job_of_github_actions_passes(images: None, tmp_path: Path) -> None:
         run_steps([step["run"] for step in job["steps"] if "run" in step], job["env"], tmp_path)
 
 
-def test_job_of_gitlab_passes(images: None, tmp_path: Path) -> None:
+def test_job_of_gitlab_passes(images: None, mapped_ports: None, tmp_path: Path) -> None:
     """This machine cannot resolve the alias of the service, so the test replaces it."""
     job = read(".gitlab-ci.yml")["failover"]
     (kafka,) = job["services"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,10 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, SessionExpiredError
 
+from bridgehead.cluster import class_archive
 from bridgehead.cluster.child_process import pid_is_ours, stop_stray
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.java import class_path, find_java
+from bridgehead.cluster.java import archive_file, class_path, find_java
 from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, server_mode
 from tests.integration.processes import wait_until
@@ -96,8 +99,11 @@ def test_server_dies_with_a_killed_parent(tmp_path: Path) -> None:
     ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
-        assert pid_is_ours(pid, str(tmp_path))
-        parent.kill()
+        try:
+            # Java may not have its command line yet.
+            wait_until(lambda: pid_is_ours(pid, str(tmp_path)))
+        finally:
+            parent.kill()
     wait_until(lambda: not pid_is_ours(pid, str(tmp_path)))
 
 
@@ -152,3 +158,74 @@ def test_killed_ensemble_leaves_nothing(tmp_path: Path) -> None:
     server.kill()
     assert not psutil.pid_exists(pid)
     assert not (tmp_path / "zk" / "zookeeper.pid").exists()
+
+
+def _loaded_from(server: EmbeddedZooKeeper, log: Path) -> str:
+    """Start and stop a server; return where Java says it got the server's main class."""
+    with server:
+        pass
+    lines = log.read_text().splitlines()
+    return next(line.split("source: ")[1] for line in lines if "quorum.QuorumPeerMain " in line)
+
+
+def test_a_damaged_class_archive_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So is one that is cut, or is no archive; an intact one is used."""
+    java = find_java()
+    made = archive_file(java, class_path())
+    assert made is not None
+    intact = made.read_bytes()
+    archive, log = tmp_path / "classes.jsa", tmp_path / "loaded"
+    monkeypatch.setenv("BRIDGEHEAD_ZOOKEEPER_ARCHIVE", str(archive))
+    monkeypatch.setenv("BRIDGEHEAD_ZOOKEEPER_JVMFLAGS", f"-Xlog:class+load:file={log}")
+    middle = len(intact) // 2
+    flipped = bytes(255 - byte for byte in intact[middle : middle + 4096])
+    sources = []
+    for content in (
+        intact,
+        intact[:middle] + flipped + intact[middle + 4096 :],
+        intact[:middle],
+        b"no archive",
+    ):
+        archive.write_bytes(content)
+        server = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=java, heap_mib=96)
+        sources.append(_loaded_from(server, log))
+        log.unlink()
+        assert (tmp_path / "zk" / "zookeeper.out").read_text() == ""
+    assert "shared objects file" in sources[0]
+    assert all("zookeeper-3" in source for source in sources[1:]), sources
+
+
+def test_a_java_that_writes_no_class_archive_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "java" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f'#!/bin/sh\ncase "$*" in *-Xshare:dump*) exit 3;; esac\nexec {find_java()} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert class_archive.main() == 0
+    assert "wrote no archive" in capsys.readouterr().err
+    left = {file.suffix for file in (tmp_path / "cache" / "bridgehead").iterdir()}
+    assert left == {".failed", ".lock"}
+
+
+def test_full_heap_ends_the_server_and_names_the_setting(tmp_path: Path) -> None:
+    server = EmbeddedZooKeeper(tmp_path / "zk", [Ports().choose()], java=find_java(), heap_mib=24)
+    with server:
+        client = client_of(server)
+        with contextlib.suppress(ConnectionLoss, SessionExpiredError, ConnectionClosedError):
+            for number in range(40):
+                client.create(f"/large-{number}", b"x" * 1_000_000)
+        client.stop()
+        client.close()
+        wait_until(server.exits)
+        (sentence,) = server.exits().values()
+    assert sentence == (
+        "ZooKeeper exited: its heap of 24 MiB is full; increase heap_mib of `zookeeper` in the "
+        "cluster's file."
+    )

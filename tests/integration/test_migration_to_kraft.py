@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import trustme
 from confluent_kafka import Consumer, KafkaError, Message, Producer
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from bridgehead.admin import AdminClient
 from bridgehead.cluster.cluster import Cluster
@@ -126,9 +133,54 @@ def follow_kraft(cluster: Cluster) -> bool:
     )
 
 
+class Security(NamedTuple):
+    """The properties of a secured listener of the controllers."""
+
+    nodes: Mapping[str, str]
+    controllers: Mapping[str, str]
+
+
+PLAINTEXT = Security({}, {})
+
+
+def sasl_ssl() -> Security:
+    """Return TLS with an own authority, and a password of the nodes and one of the controller."""
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    pkcs8 = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    trust = {
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": authority.cert_pem.bytes().decode(),
+    }
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    nodes = {**trust, "plain.sasl.jaas.config": f'{login}username="node" password="of nodes";'}
+    users = 'username="kraft" password="of kraft" user_kraft="of kraft" user_node="of nodes";'
+    controllers = {
+        **trust,
+        "sasl.enabled.mechanisms": "PLAIN",
+        "plain.sasl.jaas.config": login + users,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": pkcs8,
+        "ssl.keystore.certificate.chain": issued.cert_chain_pems[0].bytes().decode(),
+    }
+    return Security(
+        {
+            **{f"listener.name.quorum.{name}": value for name, value in nodes.items()},
+            "listener.security.protocol.map": "QUORUM:SASL_SSL,PLAINTEXT:PLAINTEXT",
+            "sasl.mechanism.controller.protocol": "PLAIN",
+        },
+        {
+            **{f"listener.name.controller.{name}": value for name, value in controllers.items()},
+            "listener.security.protocol.map": "CONTROLLER:SASL_SSL,PLAINTEXT:PLAINTEXT",
+            "sasl.mechanism.controller.protocol": "PLAIN",
+        },
+    )
+
+
 @contextmanager
 def migrated(
-    start_cluster: StartCluster, folder: Path, count: int = 1
+    start_cluster: StartCluster, folder: Path, count: int = 1, security: Security = PLAINTEXT
 ) -> Iterator[tuple[Cluster, list[KraftController]]]:
     """Three nodes and a quorum of `count` controllers, which are formatted, but not started."""
     if reason := reason_to_skip():
@@ -136,7 +188,9 @@ def migrated(
     ports = [Ports().choose() for _ in range(count)]
     ids = [LEADING_ID + number for number in range(count)]
     voters = ",".join(f"{node_id}@127.0.0.1:{at}" for node_id, at in zip(ids, ports, strict=True))
-    ours = start_cluster(data_dir=folder / "nodes", properties=migrating(voters))
+    ours = start_cluster(
+        data_dir=folder / "nodes", properties={**migrating(voters), **security.nodes}
+    )
     assert ours.cluster_id is not None
     quorum = [
         KraftController(
@@ -145,7 +199,7 @@ def migrated(
             port,
             ours.zookeeper_connect,
             voters=voters,
-            properties={"broker.session.timeout.ms": str(SESSION_MS)},
+            properties={"broker.session.timeout.ms": str(SESSION_MS), **security.controllers},
         )
         for node_id, port in zip(ids, ports, strict=True)
     ]
@@ -276,6 +330,36 @@ def test_nodes_follow_the_next_controller_of_the_quorum(
             state = "/brokers/topics/after/partitions/1/state"
             wait_until(lambda: client.exists(state), bool, timeout_s=20)
         wait_until(lambda: follow_kraft(ours), timeout_s=20)
+        admin.close()
+
+
+@pytest.mark.kafka
+@pytest.mark.long
+def test_nodes_log_in_to_a_controller_with_tls_and_a_password(
+    tmp_path: Path, start_cluster: StartCluster
+) -> None:
+    """Registration, heartbeats and forwarded requests use the login of the controllers' listener.
+
+    A controller that knows no such password accepts none of them.
+    """
+    secure = sasl_ssl()
+    jaas = "listener.name.controller.plain.sasl.jaas.config"
+    stranger = secure.controllers[jaas].replace("of nodes", "of others")
+    wrong = Security(secure.nodes, {**secure.controllers, jaas: stranger})
+    with migrated(start_cluster, tmp_path / "wrong", security=wrong) as (ours, (kraft,)):
+        kraft.start()
+        kraft.wait_for("Failed authentication with", times=3)
+        assert "to BECOME_CONTROLLER state" not in kraft.log
+        ours.stop()
+    with migrated(start_cluster, tmp_path / "right", security=secure) as (ours, (kraft,)):
+        kraft.start()
+        kraft.wait_for_dual_write()
+        wait_until(lambda: follow_kraft(ours), timeout_s=20)
+        admin = ConfluentAdmin(ours.bootstrap_servers)
+        admin.create("by-kraft", 2, 3, {"retention.ms": "1234567"})
+        with kazoo_client(ours.zookeeper_connect) as client:
+            state = "/brokers/topics/by-kraft/partitions/1/state"
+            wait_until(lambda: client.exists(state), bool, timeout_s=20)
         admin.close()
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,10 +24,12 @@ from judge.__main__ import main
 from judge.evidence.reading import Evidence
 from judge.evidence.run_lookup import read_run
 from judge.spec import projection as p
+from judge.spec import report as reporting
 from judge.spec.explain import explain, locate
 from judge.spec.projection import Slice, slices_of
-from judge.spec.report import report_on
-from judge.spec.tlc import TlcError, find_jar
+from judge.spec.report import lines_of, report_on
+from judge.spec.tlc import TlcError, TlcTimeoutError, find_jar
+from judge.spec.whole import REQUESTS_MAX, NotWholeError, whole_run
 from judge.verdicts import Verdict
 from spec.__main__ import check
 from spec.models import CONTROLS, MODELS
@@ -131,7 +134,7 @@ def test_the_specification_fails_a_run_that_the_other_judges_pass(
     (run,) = json.loads((tmp_path / "results.json").read_text())["runs"]
     assert run["verdict"] == ("FAIL" if options else "PASS")
     if options:
-        assert "0 of 1 requests are explained" in run["wrong"][-1]
+        assert any("0 of 1 requests are explained" in line for line in run["wrong"])
 
 
 # --- Corrupted evidence --------------------------------------------------------------------------
@@ -154,9 +157,13 @@ def test_the_command_counts_the_explained_requests(
     folder: Path, evidence: Evidence, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(folder), "--spec"]) == 0
-    forwarded = {event["request_id"] for event in evidence.events if event["kind"] == p.SENT}
-    count = f"{len(forwarded)} of {len(forwarded)} requests are explained"
-    assert capsys.readouterr().out == f"PASS      {count} by the specification\n"
+    count = len({event["request_id"] for event in evidence.events if event["kind"] == p.SENT})
+    assert count > REQUESTS_MAX
+    assert capsys.readouterr().out.splitlines() == [
+        f"PASS      {count} of {count} requests are explained by the specification",
+        f"          not checked together: the run has {count} requests, "
+        f"the limit is {REQUESTS_MAX}",
+    ]
 
 
 @dataclass
@@ -375,6 +382,162 @@ def test_a_run_without_forwarded_requests_is_nodata(evidence: Evidence) -> None:
     without = deepcopy(evidence)
     without.events = [e for e in without.events if e["kind"] not in (p.SENT, p.RECEIVED, p.STARTED)]
     assert report_on(without).verdict is Verdict.NODATA
+
+
+# --- All requests together -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """A run with two failovers, in which a floor is stored while a request is resent."""
+    return simulated(tmp_path_factory.mktemp("small") / "run", "random_faults", seed=101)
+
+
+@pytest.mark.timeout(600)
+def test_one_behaviour_explains_all_requests_of_a_small_run(small_run: Evidence) -> None:
+    report = report_on(small_run)
+    count = len(dict(p.Run(small_run).identities()))
+    assert lines_of(report) == [
+        f"PASS      {count} of {count} requests are explained by the specification",
+        "          one behaviour explains all of them together",
+    ]
+    assert len(whole_run(small_run).requests) == count
+
+
+def move(evidence: Evidence, moved: int, zxids: dict[int, int]) -> None:
+    """Change zxids in ZooKeeper's log and in all events. `moved` is not in the images any more."""
+    images = zxids | {moved: moved - 1, zxids[moved]: zxids[moved]}
+    evidence.commits = sorted(
+        (replace(line, zxid=zxids.get(line.zxid, line.zxid)) for line in evidence.commits),
+        key=lambda line: line.zxid,
+    )
+    for event in cast(list[dict[str, Any]], evidence.events):
+        for name, changed_to in (("zxid", zxids), ("image_zxid", images)):
+            if name in event:
+                event[name] = changed_to.get(event[name], event[name])
+
+
+def two_commits_are_swapped(evidence: Evidence) -> str:
+    """Of two requests in one term; the second one is executed after the first commit."""
+    run = p.Run(evidence)
+    done = {e["zxid"]: e["mono_ns"] for e in evidence.events if e["kind"] == p.COMMIT_DONE}
+    begun = {tuple(e["identity"]): e["mono_ns"] for e in run.events if e["kind"] == p.STARTED}
+    first, second = next(
+        (first, second)
+        for first, second in pairwise(run.commits)
+        if first.elements and second.elements and first.session == second.session
+        if done[first.zxid] < min(begun[identity] for identity in second.elements)
+    )
+    move(evidence, first.zxid, {first.zxid: second.zxid, second.zxid: first.zxid})
+    return f"commit {second.number}, zxid {first.zxid}"
+
+
+def an_old_terms_commit_is_late(evidence: Evidence) -> str:
+    """It comes between the first two commits of the next term; its request had ended before."""
+    run = p.Run(evidence)
+    old, new = run.terms[:2]
+    ended = {identity: run.of_request[name][-1]["mono_ns"] for name, identity in run.identities()}
+    moved = [
+        commit
+        for commit in run.commits
+        if commit.session == old.session and commit.elements
+        if all(ended[identity] < new.claimed_ns for identity in commit.elements)
+    ][-1]
+    before, after = [c.zxid for c in run.commits if c.session == new.session][:2]
+    between = [line.zxid for line in run.lines if moved.zxid < line.zxid <= before]
+    assert before < after
+    move(evidence, moved.zxid, {zxid: zxid - 1 for zxid in between} | {moved.zxid: before})
+    return f", commit {moved.number}"  # It was acknowledged before the next term.
+
+
+def a_floor_is_above_a_resend(evidence: Evidence) -> str:
+    """The outcome of a request is pruned, and then its broker resends it."""
+    run = p.Run(evidence)
+    for commit in run.commits:
+        term = next(term for term in run.terms if term.session == commit.session)
+        sent = next(
+            event
+            for event in run.of_boot[term.node, term.boot]
+            if event["kind"] == p.COMMIT_SENT and event["number"] == commit.number
+        )
+        for name, (broker, incarnation, sequence) in run.identities():
+            attempts = [e["mono_ns"] for e in run.of_request[name] if e["kind"] == p.SENT]
+            if (str(broker), incarnation) in commit.floors and (
+                attempts[0] < sent["mono_ns"] < attempts[-1]
+            ):
+                path = f"/bridgehead/floors/{broker}-{incarnation}"
+                at = next(i for i, line in enumerate(evidence.commits) if line.zxid == commit.zxid)
+                line = evidence.commits[at]
+                operations = [
+                    replace(o, data=str(sequence + 1)) if o.path == path else o
+                    for o in line.operations
+                ]
+                evidence.commits[at] = replace(line, operations=operations)
+                return f"the floors in {p.COMMIT_SENT} of node {term.node}, seq {sent['seq']}"
+    raise AssertionError("no floor was stored while a request was resent")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "corrupt", [two_commits_are_swapped, an_old_terms_commit_is_late, a_floor_is_above_a_resend]
+)
+def test_only_the_whole_run_shows_that_requests_do_not_fit_together(
+    corrupt: Callable[[Evidence], str], small_run: Evidence
+) -> None:
+    corrupted = deepcopy(small_run)
+    unfit = corrupt(corrupted)
+    report = report_on(corrupted)
+    assert report.unexplained == 0  # Each request alone is explained.
+    assert report.verdict is Verdict.FAIL
+    (misfit,) = report.misfits
+    assert any(c.startswith(unfit) or c.endswith(unfit) for c in misfit.candidates)
+    assert misfit.explained
+    assert "          no behaviour explains all of them together" in lines_of(report)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", ["WAITS", "LEASE"])
+def test_the_whole_run_shows_bugs_that_one_request_does_not(part: str, tmp_path: Path) -> None:
+    """Without the bug, nodes that follow the counterexample are explained."""
+    assert explain([whole_run(replay_of(part, tmp_path / "correct"))]) == []
+    faulty = replay_of(part, tmp_path / "faulty", FAULTY[part].bug)
+    assert explain(slices_of(faulty)[0]) == []
+    report = report_on(faulty)
+    assert (report.verdict, report.unexplained, len(report.misfits)) == (Verdict.FAIL, 0, 1)
+
+
+def test_a_run_that_is_not_small_is_not_explained_as_a_whole(evidence: Evidence) -> None:
+    with pytest.raises(NotWholeError, match=r"the run has \d+ requests, the limit is \d+"):
+        whole_run(evidence)
+
+
+def test_a_whole_run_that_takes_too_long_is_unknown(
+    small_run: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explain_slices(slices: list[Slice]) -> list[Slice]:
+        if slices[0].is_whole:
+            raise TlcTimeoutError("TLC was still running after 7 s.")
+        return []
+
+    monkeypatch.setattr(reporting, "explain", explain_slices)
+    report = report_on(small_run)
+    assert report.verdict is Verdict.UNKNOWN
+    assert lines_of(report)[1:] == [
+        "          not checked together: TLC was still running after 7 s."
+    ]
+
+
+def test_topics_of_another_program_are_not_explained_as_a_whole(small_run: Evidence) -> None:
+    other = deepcopy(small_run)
+    at, line = next(
+        (at, line)
+        for at, line in enumerate(other.commits)
+        if any(o.kind == "delete" and o.path.startswith(p.TOPICS) for o in line.operations)
+    )
+    operations = [o for o in line.operations if o.path != p.COUNTER]
+    other.commits[at] = replace(line, operations=operations)
+    with pytest.raises(NotWholeError, match="another program has changed topics of the run"):
+        whole_run(other)
 
 
 # --- Faulty nodes --------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ class Counterexample:
     violates: tuple[str, ...]
     """The properties that the judge finds violated."""
     is_explained: bool = False
-    """Whether the specification explains the replay's evidence: it does not show the violation."""
+    """Whether the specification explains each request of the replay alone."""
 
 
 COUNTEREXAMPLES: Final[Mapping[str, Counterexample | str]] = {

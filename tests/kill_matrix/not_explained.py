@@ -23,7 +23,7 @@ NOT_EXPLAINED: Final[Sequence[tuple[str, ...]]] = (
 
 
 class Explained(NamedTuple):
-    """A bug whose runs the specification explains."""
+    """A bug with which the specification explains each request alone."""
 
     bug: str
     why: str
@@ -48,7 +48,15 @@ EXPLAINED: Final[Sequence[Explained]] = (
     Explained("pings_while_blocked", _TIMES),
     Explained("stays_at_one_member", "ZooKeeper is one value, without members."),
     Explained("reports_highest_floor", "Floors are not recorded."),
-    Explained("responds_without_lease", "Whether the lease holds is a matter of time."),
-    Explained("responses_overtake", "A slice has one request of a connection. F4 has all."),
+    Explained(
+        "responds_without_lease",
+        "Whether the lease holds is a matter of time. A small run is rejected as a whole, if "
+        "another controller was active before the response.",
+    ),
+    Explained(
+        "responses_overtake",
+        "A slice has one request of a connection. F4 has all of them; a small run is rejected as "
+        "a whole.",
+    ),
     Explained("response_before_applied", "When a broker applies a change is not in a slice."),
 )

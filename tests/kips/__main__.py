@@ -3,8 +3,8 @@
 First the mutants that were written for the rows are applied, then those that are generated for the
 statements that implement the rows (tests/kips/generated.py).
 
-python -m tests.kips [--rows 590.9,590.10] [--only written] [--unit] [--fraction 0.1 [--seed N]]
-                     [--workers N]
+python -m tests.kips [--rows 590.9,590.10] [--only written] [--unit | --cluster]
+                     [--fraction 0.1 [--seed N]] [--workers N]
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", help="only the mutants of these rows, such as 590.9,590.10")
     parser.add_argument("--only", choices=("written", "generated"), help="only these mutants")
-    parser.add_argument("--unit", action="store_true", help="only mutants of rows with unit tests")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--unit", action="store_true", help="only mutants of rows with unit tests")
+    kind.add_argument("--cluster", action="store_true", help="only mutants of the other rows")
     parser.add_argument("--fraction", type=float, help="only a random part of the mutants")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--workers", type=int, default=1, help="copies that are tested at a time")
@@ -50,8 +52,10 @@ def main() -> int:
         if unknown := numbers - by_number.keys():
             parser.error(f"docs/kips.md has no row {', '.join(sorted(unknown))}")
         chosen = [mutant for mutant in chosen if numbers & set(mutant.rows)]
-    if args.unit:
-        chosen = [mutant for mutant in chosen if _has_unit_tests(mutant, by_number)]
+    if args.unit or args.cluster:
+        chosen = [
+            mutant for mutant in chosen if _has_unit_tests(mutant, by_number) is not args.cluster
+        ]
     if args.fraction:
         print(f"seed {args.seed}", flush=True)
         count = max(1, round(len(chosen) * args.fraction))

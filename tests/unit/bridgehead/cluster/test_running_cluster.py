@@ -16,7 +16,7 @@ import pytest
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.fork_server import ForkedProcess, ForkServer
 from bridgehead.cluster.node_plan import NodePlan
-from bridgehead.cluster.node_process import NodeProcess, node_environment
+from bridgehead.cluster.node_process import NodeProcess
 from bridgehead.cluster.reset import reset
 from bridgehead.cluster.running_cluster import RunningCluster
 
@@ -99,7 +99,7 @@ def test_addresses_are_those_that_the_node_advertises_in_its_latest_life(tmp_pat
 
 @pytest.mark.skipif(sys.platform != "linux", reason="nodes are forked only on Linux")
 def test_a_node_starts_in_a_new_interpreter_if_the_fork_server_has_exited(tmp_path: Path) -> None:
-    server = ForkServer.start(tmp_path, node_environment())
+    server = ForkServer.start()
     server.wait_until_ready()
     server.close()
     node = NodeProcess(NodePlan(1, {}), tmp_path / "1", (sys.executable, "-c", "exit(7)"))
