@@ -54,7 +54,8 @@ def test_demo_passes_and_judge_repeats_its_verdicts(
     assert judge.returncode == 0, judge.stdout
     verdicts = {row["property"]: row["verdict"] for row in json.loads(judge.stdout)["properties"]}
     # These properties may have no data: the demo has no rejections, timeouts, records, migrations,
-    # validations, Envelopes with errors, authorizer, logins or scenario, and not every run has a resend.
+    # validations, Envelopes with errors, authorizer, logins or scenario, and not every run has a
+    # resend.
     assert {of for of, verdict in verdicts.items() if verdict != "PASS"} <= {
         *("D2", "D4", "D6", "D9", "D11", "D12", "F6", "F7", "A1", "A10", "L7", "T1")
     }
