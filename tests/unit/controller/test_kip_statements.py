@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,12 +15,14 @@ from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, De
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
 from bridgehead.policy import ClusterState, KafkaPrincipal
 from bridgehead.raw_client.codec import decode_json, encode_json
+from cluster_model.acls.authorization import Authorize
+from cluster_model.acls.bindings import AclSet
 from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS
 from cluster_model.principal import KafkaPrincipal as Principal
-from cluster_model.records import TopicRecord
+from cluster_model.records import AssignmentRecord, PartitionRecord, TopicRecord
 from controller.apis.alter_acls import AlterAcls
-from controller.apis.base import WaitFor
+from controller.apis.base import RequestContext, WaitFor
 from controller.apis.delete_topics import DeleteTopics
 from controller.apis.policy_check import ImageClusterState
 from controller.apis.topic_assignments import PARTITIONS_IN_ONE_MULTI
@@ -28,7 +31,7 @@ from event_log.writer import NullEventLog
 from tests.unit.controller import test_drafted_acls
 from tests.unit.controller.in_process_cluster import InProcessCluster
 from tests.unit.controller.loop_bench import Term
-from tests.unit.controller.request_contexts import a_context
+from tests.unit.controller.request_contexts import a_client, a_context, a_pending_request
 from tests.unit.controller.topic_decisions import (
     config,
     context,
@@ -83,6 +86,19 @@ def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
     state = view.topic_state("t")
     assert state is not None
     assert (state.replicas_assignments, state.replication_factor) == ({0: (3,), 1: (1, 2)}, 1)
+
+
+def test_a_policy_checks_each_partition_of_a_reassignment_before_it_starts() -> None:
+    """Only the first partition writes the topic. The last one never had a leader."""
+    cluster = check("> topic t 1 1 9")
+    decided = cluster.decide("reassign t 0:2 1:3 2:3,2").elements
+    assert [one.element for one in decided] == ["t:0", "t:1", "t:2"]
+    kinds = [[type(record) for record in one.records] for one in decided]
+    assert kinds == [[AssignmentRecord, PartitionRecord], [PartitionRecord], []]
+    for one in decided:
+        assert one.policy_check is not None
+        requested: Any = one.policy_check()
+        assert requested.requested_state.replicas_assignments == {0: (2,), 1: (3,), 2: (3, 2)}
 
 
 def test_a_policy_sees_the_target_of_a_reassignment_that_only_removes_replicas() -> None:
@@ -277,3 +293,41 @@ async def test_the_controller_logs_topics_with_invalid_request(
         *(f"'t{number}'" for number in range(10)),
         "2 mo",
     ]
+
+
+def test_a_decision_sees_the_request_of_the_envelope_and_its_clients_rights() -> None:
+    """KIP-590: the inner request is handled as usual, with the rights of its principal."""
+    client = a_client(principal=Principal("User", "alice"), host="127.0.0.9", client_id="tool")
+    random, acls, asked = Random(5), AclSet(), []
+
+    def bind_authorize(*arguments: Any) -> Authorize:
+        asked.append(arguments)
+        return deny
+
+    def deny(*_question: Any, **_log: Any) -> bool:
+        return False
+
+    pending = a_pending_request(
+        reply=None,
+        key=37,
+        version=3,
+        client=client,
+        request_id="2.x.5",
+        random=random,
+        resolvable=frozenset({"localhost"}),
+        made_by_broker=True,
+    )
+    context = pending.new_context(bind_authorize, acls, 12)
+    assert asked == [(client.requester(37, 3), acls)]
+    assert context == RequestContext(
+        request_id="2.x.5",
+        api_key=37,
+        api_version=3,
+        client=client,
+        authorize=deny,
+        random=random,
+        now_ms=12,
+        resolvable=frozenset({"localhost"}),
+        made_by_broker=True,
+    )
+    assert pending.context is context
