@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
@@ -12,13 +11,17 @@ from bridgehead.admin.requests import Plan
 from bridgehead.admin.shared_loop import SharedLoop
 from tests.integration.processes import wait_until
 
-LIMIT_S = 20
+LIMIT_S = 5
 
 
 @pytest.fixture
 def loop() -> Iterator[SharedLoop]:
-    with closing(SharedLoop({"bootstrap.servers": "127.0.0.1:9092"}, None)) as shared:
-        yield shared
+    shared = SharedLoop({"bootstrap.servers": "127.0.0.1:9092"}, None)
+    yield shared
+    closer = threading.Thread(target=shared.close, daemon=True)
+    closer.start()
+    closer.join(LIMIT_S)
+    assert not closer.is_alive()
 
 
 def thread_name() -> Plan[str]:
