@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from bridgehead.kafka_wire.codec import encode_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.json_form import decode_body
 from bridgehead.kafka_wire.messages.create_topics import CreatableReplicaAssignment
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
@@ -22,9 +25,13 @@ from cluster_model.principal import ANONYMOUS
 from cluster_model.principal import KafkaPrincipal as Principal
 from cluster_model.records import AssignmentRecord, PartitionRecord, TopicRecord
 from controller.apis.alter_acls import AlterAcls
-from controller.apis.base import RequestContext, WaitFor
+from controller.apis.base import DONE, Outcome, RequestContext, Results, WaitFor
 from controller.apis.delete_topics import DeleteTopics
-from controller.apis.policy_check import ImageClusterState
+from controller.apis.policy_check import (
+    AlterBrokerConfigs,
+    AlterTopicConfigs,
+    ImageClusterState,
+)
 from controller.apis.topic_assignments import PARTITIONS_IN_ONE_MULTI
 from controller.requests.responses import ResponseEncoder
 from event_log.writer import NullEventLog
@@ -78,6 +85,21 @@ def test_a_policy_sees_the_configs_that_the_topic_will_have() -> None:
         assert requested.requested_state.configs == configs
 
 
+@pytest.mark.parametrize("verb", ["set", "replace"])
+def test_a_policy_checks_the_configs_of_topics_and_not_those_of_brokers(verb: str) -> None:
+    """KIP-201: AlterConfigs of topics. The configs of a broker are only seen by KIP-133's policy."""
+    cluster = check("> topic t 1 retention.ms=5")
+    request = f"{verb} 2:t flush.ms=7 / 4:2 log.cleaner.threads=2"
+    checks = []
+    for decided in cluster.decide(request).elements:
+        assert decided.policy_check is not None
+        checks.append(decided.policy_check())
+    of_topic, of_broker = checks
+    assert isinstance(of_topic, AlterTopicConfigs)
+    assert (of_topic.topic, of_topic.requested) == ("t", {"flush.ms": "7"})
+    assert of_broker == AlterBrokerConfigs("2", {"log.cleaner.threads": "2"})
+
+
 def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
     """KIP-201 leaves open which assignment and replication factor the policy sees."""
     cluster = with_topic("t", ((3, 1, 2), (1, 2)))
@@ -127,6 +149,19 @@ def test_the_replication_factor_of_a_topic_is_that_of_its_first_partition() -> N
     assert decided.policy_check is not None
     requested: Any = decided.policy_check()
     assert requested.requested_state.replication_factor == 2
+
+
+@pytest.mark.parametrize("version", [0, 1, 7])
+def test_a_violation_has_the_policys_text_from_version_1_on(version: int) -> None:
+    """KIP-108: the error of a topic that violates the policy, and CreateTopics response v1."""
+    violation = Outcome(ErrorCode.POLICY_VIOLATION, "t has too few replicas")
+    results = Results({"t": violation, "u": DONE}, with_topic("u"))
+    request = creation(topic("t", 2), topic("u", 1, 2), validate_only=True)
+    response = create_topics().response(context(version), request, results)
+    topics = decode_body(19, "response", version, encode_response(19, version, response))["topics"]
+    assert [(result["name"], result["errorCode"]) for result in topics] == [("t", 44), ("u", 0)]
+    expected = ["t has too few replicas", None] if version else [None, None]
+    assert [result.get("errorMessage") for result in topics] == expected
 
 
 def test_a_creation_may_fail_after_a_successful_dry_run() -> None:
