@@ -8,9 +8,10 @@ import pytest
 
 from bridgehead import admin
 from bridgehead.admin import AlterConfigRequestBuilder, NewTopicsBuilder, TopicPartition
-from bridgehead.admin.calls import drafted, partitions
+from bridgehead.admin.calls import acls, drafted, partitions
 from bridgehead.admin.errors import InvalidCallError, KafkaTimeoutError
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
 from bridgehead.kafka_wire.messages.drafted.alter_topics import (
     AlterTopic,
     AlterTopicsRequest,
@@ -91,6 +92,36 @@ def test_alter_topics_sends_the_numbers_and_the_replicas_of_each_alteration() ->
     assert requests == [
         AlterTopicsRequest(
             [AlterTopic("a", 4, -1, []), AlterTopic("b", -1, 3, []), AlterTopic("c", -1, -1, moved)]
+        )
+    ]
+
+
+def test_create_acls_sends_every_part_of_each_acl() -> None:
+    world = World()
+    requests: list[Any] = []
+    world.everywhere(ApiKey.CREATE_ACLS, lambda request, version: requests.append(request))
+    read = acls.AclBinding(
+        admin.ResourceType.GROUP,
+        "readers",
+        admin.PatternType.PREFIXED,
+        "User:alice",
+        "127.0.0.9",
+        admin.AclOperation.READ,
+        admin.AclPermissionType.DENY,
+    )
+    write = read._replace(
+        resource_type=admin.ResourceType.TOPIC,
+        resource_name="orders",
+        operation=admin.AclOperation.WRITE,
+        permission_type=admin.AclPermissionType.ALLOW,
+    )
+    world.core.cancel(world.start(acls.create_acls([read, write])))
+    assert requests == [
+        CreateAclsRequest(
+            [
+                AclCreation(3, "readers", 4, "User:alice", "127.0.0.9", 3, 2),
+                AclCreation(2, "orders", 4, "User:alice", "127.0.0.9", 4, 3),
+            ]
         )
     ]
 
