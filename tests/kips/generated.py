@@ -31,6 +31,7 @@ _BOUNDARIES: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Gt: ast.GtE,
     ast.GtE: ast.Gt,
 }
+_NEVER_EMPTIED: Final = ("[]", "{}", "()", "__doc__")  # empty already, or no behaviour
 _LINES_MAX: Final = 12  # of a compound statement, whose body is mutated too
 
 
@@ -120,12 +121,17 @@ def _edits(statement: ast.stmt) -> Iterator[tuple[ast.AST, str, Edit]]:
 
 
 def _left_out(root: ast.AST) -> Iterator[int]:
-    """Yield what is not worth a mutant: keys, which every test needs, and the words of messages."""
+    """Yield what is not worth a mutant: keys, which every test needs, and the words of messages.
+
+    No row states the words of a log line. Whether there is a line, a written mutant tries.
+    """
     for node in ast.walk(root):
         if isinstance(node, ast.Subscript):
             yield id(node.slice)
         elif isinstance(node, ast.JoinedStr):
             yield from map(id, node.values)
+        elif isinstance(node, ast.Call) and _is_log(node):
+            yield from map(id, node.args[:1])
 
 
 def _parts_of_compound(statement: ast.stmt) -> list[ast.AST]:
@@ -184,6 +190,8 @@ def _edits_of_call(node: ast.Call) -> Iterator[tuple[ast.AST, str, Edit]]:
 
 
 def _emptied(value: ast.expr) -> Iterator[tuple[ast.AST, str, Edit]]:
+    if ast.unparse(value) in _NEVER_EMPTIED:
+        return
     kind = ast.Call(ast.Name("type", ast.Load()), [value], [])
     yield value, f"{_shown(value)} is empty", _puts(ast.Call(kind, [], []))
 
@@ -224,11 +232,14 @@ def _puts(new: ast.AST) -> Edit:
 
 def _is_silent(node: ast.AST) -> bool:
     call = next((part for part in ast.walk(node) if isinstance(part, ast.Call)), None)
-    target = call.func if call is not None else None
+    return call is not None and _is_log(call)
+
+
+def _is_log(call: ast.Call) -> bool:
     return (
-        isinstance(target, ast.Attribute)
-        and isinstance(target.value, ast.Name)
-        and target.value.id in _SILENT
+        isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id in _SILENT
     )
 
 

@@ -65,6 +65,9 @@ from tests.unit.broker_proxy.client_requests import a_request
 
 DESCRIBE_CLUSTER = encode_request(60, 0, DescribeClusterRequest())
 EMPTY = EnvelopeReply(0, b"", 0)
+CREATED = encode_response_header(19, 5, 9) + encode_response(
+    19, 5, CreateTopicsResponse(topics=[CreatableTopicResult(name="orders", error_code=0)])
+)
 LOCAL = [key for key, spec in API_SPECS.items() if spec.route is Route.LOCAL]
 WITHOUT_METADATA = ("ApiVersions", "SaslHandshake", "SaslAuthenticate")
 
@@ -284,11 +287,14 @@ def _digest(broker: Broker) -> str | None:
     return received[-1].body_sha256
 
 
+@pytest.mark.parametrize("data", [None, CREATED], ids=("null", "data"))
 @pytest.mark.parametrize(
     ("outer", "code"), [(31, -1), (97, -1), (42, -1), (7, 7), (41, 7)], ids=lambda c: str(c)
 )
-async def test_an_error_of_the_envelope_becomes_an_error_of_the_api(outer: int, code: int) -> None:
-    broker = Broker(EnvelopeReply(outer, None, 0))
+async def test_an_error_of_the_envelope_becomes_an_error_of_the_api(
+    outer: int, code: int, data: bytes | None
+) -> None:
+    broker = Broker(EnvelopeReply(outer, data, 0))
     reply = await broker.dispatcher.handle(_create())
     assert reply is not None
     assert _codes(reply) == [("orders", code, None)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from broker_proxy.apis.groups.describe_groups import DescribeGroups
 from broker_proxy.apis.groups.find_coordinator import FindCoordinator
 from broker_proxy.apis.groups.group_ports import NoGroups
 from broker_proxy.client_request import ClientRequest
-from tests.unit.broker_proxy.client_requests import authorize_every_client
+from tests.unit.broker_proxy.client_requests import a_request, authorize_every_client
 from tests.unit.broker_proxy.coordinating_broker import CoordinatingBroker
 
 OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
@@ -23,13 +24,18 @@ NOT_AVAILABLE = "The coordinator is not available."
 
 
 class RecordedTopics:
-    """An AutoTopics that records the topics to create."""
+    """An AutoTopics that records the topics to create; `create` creates one that is waited for."""
 
     def __init__(self) -> None:
         self.topics: list[str] = []
+        self.create: Callable[[], None]
 
     def create_internal(self, request: ClientRequest, name: str) -> None:
         self.topics.append(name)
+
+    async def internal_created(self, name: str) -> bool:
+        self.create()
+        return True
 
 
 def an_api(
@@ -114,6 +120,29 @@ async def test_a_share_group_has_no_coordinator(version: int, code: int) -> None
     request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g"])
     (coordinator,) = (await broker.call(api, version, request))["coordinators"]
     assert (coordinator["errorCode"], coordinator["errorMessage"]) == (code, "")
+    assert requested.topics == []
+
+
+@pytest.mark.parametrize(("key_type", "topic"), [(GROUP, OFFSETS), (TRANSACTION, TRANSACTIONS)])
+async def test_a_drafted_broker_answers_when_the_internal_topic_has_a_leader(
+    key_type: int, topic: str
+) -> None:
+    """KIP-590: the broker waits for the response to CreateTopics."""
+    broker = CoordinatingBroker()
+    api, requested = an_api(broker)
+    requested.create = lambda: broker.create(topic, (2,), (1,), (1,), (3,))
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["g", "h"])
+    response = await api.handle(a_request(10, 6, dialect="drafted"), request)
+    coordinators = [(c.node_id, c.host, c.port) for c in response.coordinators]
+    assert coordinators == [(3, "host3", 9003), (2, "host2", 9002)]
+    assert requested.topics == [topic]
+
+
+async def test_a_drafted_broker_creates_no_topic_for_a_share_group() -> None:
+    api, requested = an_api(CoordinatingBroker())
+    request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=["g"])
+    response = await api.handle(a_request(10, 6, dialect="drafted"), request)
+    assert [coordinator.error_code for coordinator in response.coordinators] == [15]
     assert requested.topics == []
 
 

@@ -322,6 +322,7 @@ async def test_api_versions_limits_forwarded_apis_to_the_controllers_versions() 
     assert await listed({19: (2, 5), 37: (1, 99)}) == [*reads, (19, 2, 5), (37, 1, 3)]
     assert await listed({19: (0, 7)}) == [*reads, (19, 0, 7)]
     assert await listed({19: (8, 9), 37: (0, 3)}) == [*reads, (37, 0, 3)]
+    assert await listed({19: (7, 9)}) == [*reads, (19, 7, 7)]
 
 
 def test_partitions_and_sets_are_in_scalas_order() -> None:

@@ -92,6 +92,9 @@ class Cluster:
         offsets: Mapping[int, int],
         principal: Principal = ALICE,
         logs: EmptyLogs | None = None,
+        *,
+        dialect: str = "shipped",
+        version: int = 2,
     ) -> dict[int, tuple[int, int]]:
         """Return the error code and the low watermark of each partition."""
         effective = EffectiveBrokerConfig.of(config())
@@ -99,7 +102,7 @@ class Cluster:
         api = DeleteRecords(
             1, self.cache, lambda: effective, self, allow_all, policy, logs or EmptyLogs()
         )
-        request = a_request(21, 2, principal=principal)
+        request = a_request(21, version, principal=principal, dialect=dialect)
         partitions = [DeleteRecordsPartition(p, offset) for p, offset in offsets.items()]
         message = DeleteRecordsRequest([DeleteRecordsTopic(topic, partitions)], 1000)
         response = await api.handle(request, message)
@@ -177,6 +180,30 @@ async def test_an_error_of_the_policy_is_the_partitions_error(error: ErrorCode) 
     cluster = Cluster()
     cluster.rejection = ApiError(error, "no")
     assert await cluster.delete("t", {0: 0, 1: 0}) == {0: (error, -1), 1: (6, -1)}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "version", "rejection", "expected"),
+    [
+        ("drafted", 0, ErrorCode.POLICY_VIOLATION, ErrorCode.UNKNOWN_SERVER_ERROR),
+        ("drafted", 0, ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_REQUEST),
+        ("drafted", 1, ErrorCode.POLICY_VIOLATION, ErrorCode.POLICY_VIOLATION),
+        ("shipped", 0, ErrorCode.POLICY_VIOLATION, ErrorCode.POLICY_VIOLATION),
+    ],
+)
+async def test_kip_201s_version_0_has_no_error_code_for_a_policy_so_the_log_has_its_text(
+    dialect: str,
+    version: int,
+    rejection: ErrorCode,
+    expected: ErrorCode,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = Cluster()
+    cluster.rejection = ApiError(rejection, "t is kept for a year")
+    with caplog.at_level("INFO"):
+        rows = await cluster.delete("t", {0: 0, 1: 0}, dialect=dialect, version=version)
+    assert rows == {0: (expected, -1), 1: (6, -1)}
+    assert ("t is kept for a year" in caplog.text) is (expected is ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 async def test_the_policy_does_not_see_invalid_partitions() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import AsyncMock, Mock, call
@@ -22,7 +23,7 @@ from cluster_model.znodes.layout import (
 )
 from event_log.events import SessionOpened
 from zookeeper_client.session import NoSuchZnodeError, ZooKeeperSession
-from zookeeper_client.wire import Read, ZnodeData
+from zookeeper_client.wire import Read, ReadChildren, ZnodeData
 
 ADDRESS = NodeAddress("127.0.0.1:7000", "incarnation")
 CONTROLLER = ControllerAddress(2, ADDRESS)
@@ -63,14 +64,13 @@ def watcher_of(
     session: object,
     reported: list[ControllerAddress | None],
     changes: list[tuple[str, Mapping[str, str]]] | None = None,
+    **read_in_full: Callable[[Mapping[str, Mapping[str, str]]], None],
 ) -> ZooKeeperWatcher:
     seen = [] if changes is None else changes
     callbacks = SimpleNamespace(
         tokens=None,
         acls=None,
-        users_read=None,
-        client_ids_read=None,
-        ips_read=None,
+        **{"users_read": None, "client_ids_read": None, "ips_read": None, **read_in_full},
         controller_changed=reported.append,
         config_changed=lambda resource, configs: seen.append((resource.entity_name, configs)),
     )
@@ -156,6 +156,44 @@ class ConfigSession:
             ZnodeData(znodes[read.path], bytes(68)) if read.path in znodes else None
             for read in reads
         ]
+
+
+class StoredSession(ConfigSession):
+    """These entities exist, each with one config."""
+
+    def __init__(self, *entities: ConfigResource) -> None:
+        super().__init__()
+        for entity in entities:
+            rate = {"rate": f"{entity.entity_type} {entity.entity_name}"}
+            self.znodes[ConfigZnode.path(entity)] = ConfigZnode.encode(rate)
+
+    async def read(self, reads: Sequence[Read]) -> list[Any]:
+        found = await super().read(reads)
+        return [
+            await self.children(read.path, None) if isinstance(read, ReadChildren) else znode
+            for read, znode in zip(reads, found, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("has_data_plane", [True, False])
+async def test_a_new_session_reads_each_type_of_entity_for_its_callback(
+    has_data_plane: bool,
+) -> None:
+    """Without a data plane, client ids have no callback and are not read."""
+    entities = {"users": "alice", "clients": "tool", "ips": "127.0.0.9"}
+    session = StoredSession(*(ConfigResource(*entity) for entity in entities.items()))
+    seen: dict[str, Mapping[str, Mapping[str, str]]] = {}
+    callbacks = {"users_read": partial(seen.__setitem__, "users")}
+    callbacks["ips_read"] = partial(seen.__setitem__, "ips")
+    if has_data_plane:
+        callbacks["client_ids_read"] = partial(seen.__setitem__, "clients")
+    watcher = watcher_of(session, [], **callbacks)
+    await watcher._follow_configs(connected=True)
+    assert seen == {
+        entity_type: {name: {"rate": f"{entity_type} {name}"}}
+        for entity_type, name in entities.items()
+        if has_data_plane or entity_type != "clients"
+    }
 
 
 CHANGES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,7 +16,7 @@ from bridgehead.kafka_wire.messages.drafted.alter_acls import (
 )
 from bridgehead.kafka_wire.messages.drafted.list_acls import Acl, ListAclsRequest
 from broker_proxy.apis.admin.list_acls import ListAcls
-from cluster_model.acls.authorization import CLUSTER_OPERATIONS
+from cluster_model.acls.authorization import CLUSTER_OPERATIONS, bind_authorize
 from cluster_model.acls.bindings import AclSet
 from cluster_model.image import MetadataImage
 from cluster_model.principal import KafkaPrincipal
@@ -23,6 +24,7 @@ from cluster_model.records import AclRecord
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import Results
 from tests.unit.broker_proxy.client_requests import a_request
+from tests.unit.controller.request_contexts import a_context
 from tests.unit.controller.topic_decisions import context
 
 TOPIC, CLUSTER = 2, 4
@@ -183,6 +185,26 @@ def test_alter_acls_needs_every_operation_on_the_cluster_and_an_authorizer() -> 
     disabled, after = alter(on("new", action(ADD)), has_authorizer=False)
     assert disabled == [[ErrorCode.SECURITY_DISABLED]]
     assert after == THERE
+
+
+def test_an_authorizer_that_fails_is_a_generic_error_of_every_action_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """KIP-4: a generic error if the authorizer fails, and not a denial."""
+    authorizer = Mock(authorize=Mock(side_effect=ValueError("the database is down")))
+    client = a_context(10003, 0, dialect="drafted").client
+    authorize = bind_authorize(authorizer, Mock())(client.requester(10003, 0), THERE)
+    context = a_context(10003, 0, dialect="drafted", authorize=authorize)
+    api, image = AlterAcls(True), MetadataImage(acls=THERE)
+    request = AlterAclsRequest([on("orders", action(ADD), action(DELETE)), on("t", action(ADD))])
+    with caplog.at_level("INFO"):
+        decision = api.decide(context, request, image, {})
+    outcomes = {element.element: element.outcome for element in decision.elements}
+    response = api.response(context, request, Results(outcomes, image))
+    codes = [[row.error_code for row in resource.results] for resource in response.responses]
+    assert codes == [[-1, -1], [-1]]
+    assert not any(element.records for element in decision.elements)
+    assert "the database is down" in caplog.text
 
 
 def test_alter_acls_writes_a_resource_in_one_record() -> None:

@@ -22,6 +22,7 @@ from controller.apis.incremental_alter_configs import IncrementalAlterConfigs
 from tests.unit.controller.topic_decisions import (
     context,
     create_topics,
+    creation,
     image,
     only,
     topic,
@@ -261,6 +262,13 @@ def test_only_a_broker_bypasses_the_policy_and_only_for_internal_topics() -> Non
         if not is_checked(name, flag=flag, broker=broker)
     }
     assert bypassed == {("__consumer_offsets", True, True), ("__transaction_state", True, True)}
+
+
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
+def test_on_a_shipped_listener_a_brokers_internal_topics_are_checked(name: str) -> None:
+    broker = context(7, made_by_broker=True)
+    decision = create_topics().decide(broker, creation(topic(name)), image(), {})
+    assert only(decision).policy_check is not None
 
 
 def test_the_seeded_bug_lets_a_client_bypass_the_policy() -> None:

@@ -5,30 +5,40 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 
+from bridgehead.kafka_wire.codec import encode_response
+from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.json_form import decode_body
 from bridgehead.kafka_wire.messages.create_topics import CreatableReplicaAssignment
 from bridgehead.kafka_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from bridgehead.kafka_wire.messages.drafted.alter_acls import AlterAclsRequest
 from bridgehead.policy import ClusterState, KafkaPrincipal
 from bridgehead.raw_client.codec import decode_json, encode_json
+from cluster_model.acls.authorization import Authorize
+from cluster_model.acls.bindings import AclSet
 from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS
 from cluster_model.principal import KafkaPrincipal as Principal
-from cluster_model.records import TopicRecord
+from cluster_model.records import AssignmentRecord, PartitionRecord, TopicRecord
 from controller.apis.alter_acls import AlterAcls
-from controller.apis.base import WaitFor
+from controller.apis.base import DONE, Outcome, RequestContext, Results, WaitFor
 from controller.apis.delete_topics import DeleteTopics
-from controller.apis.policy_check import ImageClusterState
+from controller.apis.policy_check import (
+    AlterBrokerConfigs,
+    AlterTopicConfigs,
+    ImageClusterState,
+)
 from controller.apis.topic_assignments import PARTITIONS_IN_ONE_MULTI
 from controller.requests.responses import ResponseEncoder
 from event_log.writer import NullEventLog
 from tests.unit.controller import test_drafted_acls
 from tests.unit.controller.in_process_cluster import InProcessCluster
 from tests.unit.controller.loop_bench import Term
-from tests.unit.controller.request_contexts import a_context
+from tests.unit.controller.request_contexts import a_client, a_context, a_pending_request
 from tests.unit.controller.topic_decisions import (
     config,
     context,
@@ -75,6 +85,21 @@ def test_a_policy_sees_the_configs_that_the_topic_will_have() -> None:
         assert requested.requested_state.configs == configs
 
 
+@pytest.mark.parametrize("verb", ["set", "replace"])
+def test_a_policy_checks_the_configs_of_topics_and_not_those_of_brokers(verb: str) -> None:
+    """KIP-201: AlterConfigs of topics. The configs of a broker are only seen by KIP-133's policy."""
+    cluster = check("> topic t 1 retention.ms=5")
+    request = f"{verb} 2:t flush.ms=7 / 4:2 log.cleaner.threads=2"
+    checks = []
+    for decided in cluster.decide(request).elements:
+        assert decided.policy_check is not None
+        checks.append(decided.policy_check())
+    of_topic, of_broker = checks
+    assert isinstance(of_topic, AlterTopicConfigs)
+    assert (of_topic.topic, of_topic.requested) == ("t", {"flush.ms": "7"})
+    assert of_broker == AlterBrokerConfigs("2", {"log.cleaner.threads": "2"})
+
+
 def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
     """KIP-201 leaves open which assignment and replication factor the policy sees."""
     cluster = with_topic("t", ((3, 1, 2), (1, 2)))
@@ -83,6 +108,19 @@ def test_a_policy_sees_the_target_replicas_of_a_reassignment() -> None:
     state = view.topic_state("t")
     assert state is not None
     assert (state.replicas_assignments, state.replication_factor) == ({0: (3,), 1: (1, 2)}, 1)
+
+
+def test_a_policy_checks_each_partition_of_a_reassignment_before_it_starts() -> None:
+    """Only the first partition writes the topic. The last one never had a leader."""
+    cluster = check("> topic t 1 1 9")
+    decided = cluster.decide("reassign t 0:2 1:3 2:3,2").elements
+    assert [one.element for one in decided] == ["t:0", "t:1", "t:2"]
+    kinds = [[type(record) for record in one.records] for one in decided]
+    assert kinds == [[AssignmentRecord, PartitionRecord], [PartitionRecord], []]
+    for one in decided:
+        assert one.policy_check is not None
+        requested: Any = one.policy_check()
+        assert requested.requested_state.replicas_assignments == {0: (2,), 1: (3,), 2: (3, 2)}
 
 
 def test_a_policy_sees_the_target_of_a_reassignment_that_only_removes_replicas() -> None:
@@ -111,6 +149,19 @@ def test_the_replication_factor_of_a_topic_is_that_of_its_first_partition() -> N
     assert decided.policy_check is not None
     requested: Any = decided.policy_check()
     assert requested.requested_state.replication_factor == 2
+
+
+@pytest.mark.parametrize("version", [0, 1, 7])
+def test_a_violation_has_the_policys_text_from_version_1_on(version: int) -> None:
+    """KIP-108: the error of a topic that violates the policy, and CreateTopics response v1."""
+    violation = Outcome(ErrorCode.POLICY_VIOLATION, "t has too few replicas")
+    results = Results({"t": violation, "u": DONE}, with_topic("u"))
+    request = creation(topic("t", 2), topic("u", 1, 2), validate_only=True)
+    response = create_topics().response(context(version), request, results)
+    topics = decode_body(19, "response", version, encode_response(19, version, response))["topics"]
+    assert [(result["name"], result["errorCode"]) for result in topics] == [("t", 44), ("u", 0)]
+    expected = ["t has too few replicas", None] if version else [None, None]
+    assert [result.get("errorMessage") for result in topics] == expected
 
 
 def test_a_creation_may_fail_after_a_successful_dry_run() -> None:
@@ -277,3 +328,41 @@ async def test_the_controller_logs_topics_with_invalid_request(
         *(f"'t{number}'" for number in range(10)),
         "2 mo",
     ]
+
+
+def test_a_decision_sees_the_request_of_the_envelope_and_its_clients_rights() -> None:
+    """KIP-590: the inner request is handled as usual, with the rights of its principal."""
+    client = a_client(principal=Principal("User", "alice"), host="127.0.0.9", client_id="tool")
+    random, acls, asked = Random(5), AclSet(), []
+
+    def bind_authorize(*arguments: Any) -> Authorize:
+        asked.append(arguments)
+        return deny
+
+    def deny(*_question: Any, **_log: Any) -> bool:
+        return False
+
+    pending = a_pending_request(
+        reply=None,
+        key=37,
+        version=3,
+        client=client,
+        request_id="2.x.5",
+        random=random,
+        resolvable=frozenset({"localhost"}),
+        made_by_broker=True,
+    )
+    context = pending.new_context(bind_authorize, acls, 12)
+    assert asked == [(client.requester(37, 3), acls)]
+    assert context == RequestContext(
+        request_id="2.x.5",
+        api_key=37,
+        api_version=3,
+        client=client,
+        authorize=deny,
+        random=random,
+        now_ms=12,
+        resolvable=frozenset({"localhost"}),
+        made_by_broker=True,
+    )
+    assert pending.context is context

@@ -8,9 +8,15 @@ import pytest
 
 from bridgehead import admin
 from bridgehead.admin import AlterConfigRequestBuilder, NewTopicsBuilder, TopicPartition
-from bridgehead.admin.calls import partitions
+from bridgehead.admin.calls import acls, drafted, partitions
 from bridgehead.admin.errors import InvalidCallError, KafkaTimeoutError
 from bridgehead.kafka_wire.api_key import ApiKey
+from bridgehead.kafka_wire.messages.create_acls import AclCreation, CreateAclsRequest
+from bridgehead.kafka_wire.messages.drafted.alter_topics import (
+    AlterTopic,
+    AlterTopicsRequest,
+    PartitionReplicas,
+)
 from bridgehead.kafka_wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
@@ -63,6 +69,61 @@ def test_a_builder_collects_the_changes_of_configs() -> None:
         with pytest.raises(InvalidCallError, match="x of 'a' is changed twice"):
             again("a", "x", "2")
     assert builder.build() == changes
+
+
+def test_alter_topics_sends_the_numbers_and_the_replicas_of_each_alteration() -> None:
+    """KIP-4 §Alter Topic Request: -1 and no replicas mean that nothing is changed."""
+    world = World()
+    requests: list[Any] = []
+    for broker in world.brokers.values():
+        broker.dialect = "drafted"
+    world.everywhere(ApiKey.ALTER_TOPICS, lambda request, version: requests.append(request))
+    number = world.start(
+        drafted.alter_topics(
+            [
+                drafted.TopicAlteration("a", partitions=4),
+                drafted.TopicAlteration("b", replication_factor=3),
+                drafted.TopicAlteration("c", assignment={2: (3, 1), 5: (1, 2)}),
+            ]
+        )
+    )
+    world.core.cancel(number)
+    moved = [PartitionReplicas(2, [3, 1]), PartitionReplicas(5, [1, 2])]
+    assert requests == [
+        AlterTopicsRequest(
+            [AlterTopic("a", 4, -1, []), AlterTopic("b", -1, 3, []), AlterTopic("c", -1, -1, moved)]
+        )
+    ]
+
+
+def test_create_acls_sends_every_part_of_each_acl() -> None:
+    world = World()
+    requests: list[Any] = []
+    world.everywhere(ApiKey.CREATE_ACLS, lambda request, version: requests.append(request))
+    read = acls.AclBinding(
+        admin.ResourceType.GROUP,
+        "readers",
+        admin.PatternType.PREFIXED,
+        "User:alice",
+        "127.0.0.9",
+        admin.AclOperation.READ,
+        admin.AclPermissionType.DENY,
+    )
+    write = read._replace(
+        resource_type=admin.ResourceType.TOPIC,
+        resource_name="orders",
+        operation=admin.AclOperation.WRITE,
+        permission_type=admin.AclPermissionType.ALLOW,
+    )
+    world.core.cancel(world.start(acls.create_acls([read, write])))
+    assert requests == [
+        CreateAclsRequest(
+            [
+                AclCreation(3, "readers", 4, "User:alice", "127.0.0.9", 3, 2),
+                AclCreation(2, "orders", 4, "User:alice", "127.0.0.9", 4, 3),
+            ]
+        )
+    ]
 
 
 def moving(world: World, *, until_ms: float, names: tuple[str, ...] = ("t",)) -> list[Any]:
