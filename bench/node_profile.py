@@ -15,6 +15,7 @@ import itertools
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -133,7 +134,8 @@ def _sampled(pids: Mapping[str, int], into: dict[str, Counter[str]]) -> Iterator
     """Sample processes while the block runs."""
     with tempfile.TemporaryDirectory() as folder:
         files = {name: Path(folder) / name for name in pids}
-        command = ["py-spy", "record", "--format", "raw", "--duration", "600"]
+        py_spy = str(Path(sys.executable).with_name("py-spy"))
+        command = [py_spy, "record", "--format", "raw", "--duration", "600"]
         command += ["--rate", str(_SAMPLES_PER_S)]
         samplers = [
             subprocess.Popen(
