@@ -43,7 +43,6 @@ from controller.apis import build_admin_apis
 from controller.apis.base import ApiSettings
 from controller.apis.create_topics import new_topic_id
 from controller.controller import Controller
-from controller.direct.session import DirectSession
 from controller.direct.writer import DirectServices, DirectWriter
 from controller.requests.request_log import ForwardedRequestLog
 from controller.services import ControllerState, Services, Settings
@@ -149,9 +148,9 @@ def build_parts(
         new_channel=collaborators.channel,
         kraft=migration.link if migration is not None else None,
     )
-    direct = None
-    if config.writes_directly:
-        direct = _build_direct_writes(config, instruments, security, broker, controller, policies)
+    direct = _build_direct_writes(
+        config, instruments, security, broker, controller, policies, collaborators
+    )
     _connect(signals, security, broker, controller, follower)
     return Parts(
         config,
@@ -416,8 +415,11 @@ def _build_direct_writes(
     broker: BrokerParts,
     controller: Controller,
     policies: NodePolicies | None,
-) -> DirectWrites:
-    session = DirectSession(
+    collaborators: Collaborators,
+) -> DirectWrites | None:
+    if not config.writes_directly:
+        return None
+    session = collaborators.direct_session(
         config.zookeeper_connect,
         broker_id=config.broker_id,
         session_timeout_ms=config.session_timeout_ms,
