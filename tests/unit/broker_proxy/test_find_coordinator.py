@@ -124,7 +124,7 @@ async def test_a_share_group_has_no_coordinator(version: int, code: int) -> None
 
 
 @pytest.mark.parametrize(("key_type", "topic"), [(GROUP, OFFSETS), (TRANSACTION, TRANSACTIONS)])
-async def test_a_drafted_broker_answers_when_the_internal_topic_has_a_leader(
+async def test_a_drafted_broker_responds_when_the_internal_topic_has_a_leader(
     key_type: int, topic: str
 ) -> None:
     """KIP-590: the broker waits for the response to CreateTopics."""

@@ -64,13 +64,13 @@ def watcher_of(
     session: object,
     reported: list[ControllerAddress | None],
     changes: list[tuple[str, Mapping[str, str]]] | None = None,
-    **read_in_full: Callable[[Mapping[str, Mapping[str, str]]], None],
+    read_in_full: Mapping[str, Callable[[Mapping[str, Mapping[str, str]]], None]] | None = None,
 ) -> ZooKeeperWatcher:
     seen = [] if changes is None else changes
     callbacks = SimpleNamespace(
         tokens=None,
         acls=None,
-        **{"users_read": None, "client_ids_read": None, "ips_read": None, **read_in_full},
+        **{"users_read": None, "client_ids_read": None, "ips_read": None, **(read_in_full or {})},
         controller_changed=reported.append,
         config_changed=lambda resource, configs: seen.append((resource.entity_name, configs)),
     )
@@ -168,10 +168,10 @@ class StoredSession(ConfigSession):
             self.znodes[ConfigZnode.path(entity)] = ConfigZnode.encode(rate)
 
     async def read(self, reads: Sequence[Read]) -> list[Any]:
-        found = await super().read(reads)
+        znodes = await super().read(reads)
         return [
             await self.children(read.path, None) if isinstance(read, ReadChildren) else znode
-            for read, znode in zip(reads, found, strict=True)
+            for read, znode in zip(reads, znodes, strict=True)
         ]
 
 
@@ -187,7 +187,7 @@ async def test_a_new_session_reads_each_type_of_entity_for_its_callback(
     callbacks["ips_read"] = partial(seen.__setitem__, "ips")
     if has_data_plane:
         callbacks["client_ids_read"] = partial(seen.__setitem__, "clients")
-    watcher = watcher_of(session, [], **callbacks)
+    watcher = watcher_of(session, [], read_in_full=callbacks)
     await watcher._follow_configs(connected=True)
     assert seen == {
         entity_type: {name: {"rate": f"{entity_type} {name}"}}

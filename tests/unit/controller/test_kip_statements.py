@@ -23,7 +23,7 @@ from cluster_model.acls.bindings import AclSet
 from cluster_model.image import MetadataImage
 from cluster_model.principal import ANONYMOUS
 from cluster_model.principal import KafkaPrincipal as Principal
-from cluster_model.records import AssignmentRecord, PartitionRecord, TopicRecord
+from cluster_model.records import AssignmentRecord, ConfigRecord, PartitionRecord, TopicRecord
 from controller.apis.alter_acls import AlterAcls
 from controller.apis.base import DONE, Outcome, RequestContext, Results, WaitFor
 from controller.apis.delete_topics import DeleteTopics
@@ -90,11 +90,12 @@ def test_a_policy_checks_the_configs_of_topics_and_not_those_of_brokers(verb: st
     """KIP-201: AlterConfigs of topics. The configs of a broker are only seen by KIP-133's policy."""
     cluster = check("> topic t 1 retention.ms=5")
     request = f"{verb} 2:t flush.ms=7 / 4:2 log.cleaner.threads=2"
-    checks = []
+    checks = {}
     for decided in cluster.decide(request).elements:
         assert decided.policy_check is not None
-        checks.append(decided.policy_check())
-    of_topic, of_broker = checks
+        assert [type(record) for record in decided.records] == [ConfigRecord]
+        checks[decided.element] = decided.policy_check()
+    of_topic, of_broker = checks["2:t"], checks["4:2"]
     assert isinstance(of_topic, AlterTopicConfigs)
     assert (of_topic.topic, of_topic.requested) == ("t", {"flush.ms": "7"})
     assert of_broker == AlterBrokerConfigs("2", {"log.cleaner.threads": "2"})

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from bridgehead.authorizer import ResourcePattern
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.apis import API_SPECS
 from bridgehead.kafka_wire.messages.create_topics import (
@@ -43,6 +44,7 @@ from bridgehead.kafka_wire.messages.list_partition_reassignments import (
 from bridgehead.kafka_wire.messages.metadata import MetadataRequest
 from bridgehead.raw_client.codec import decode_message, encode_message
 from cluster_model.image import MetadataImage
+from cluster_model.records import ConfigResource, ProducerIds
 from controller.loop.background_jobs import (
     Elections,
     complete_reassignments,
@@ -217,6 +219,26 @@ def check(odd: dict[str, bytes | None]) -> Loaded:
 
 def test_valid_znodes_are_all_loaded() -> None:
     assert check({}).invalid == ()
+
+
+def test_each_part_of_the_state_is_loaded() -> None:
+    """Also the versions of znodes that the controller will overwrite, and what is derived."""
+    image = check({}).image
+    assert image.controller_epoch == 5
+    assert sorted(image.brokers) == [*BROKERS, 77]
+    assert image.topics["kept"].assignment == ((1, 2),)
+    assert dict(image.topic_names) == {(1).to_bytes(16): "odd", (2).to_bytes(16): "kept"}
+    assert dict(image.colliding) == {"odd": {"odd"}, "kept": {"kept"}}
+    assert image.deletions == {"odd"}
+    assert not image.unreadable
+    assert image.config("topics", "kept") == {"retention.ms": "1234"}
+    assert set(image.config_versions) == set(image.configs)
+    assert dict(image.user_clients) == {"odd": {"odd"}}
+    assert dict(image.mutation_rates) == {ConfigResource("users", "odd"): 5.0}
+    literal = {ResourcePattern("TOPIC", "LITERAL", name) for name in ("odd", "kept")}
+    assert set(image.acl_versions) == {*literal, ResourcePattern("TOPIC", "PREFIXED", "odd")}
+    assert set(image.tokens) == {"odd", "kept"}
+    assert image.producer_ids == ProducerIds(2000, 0)
 
 
 @pytest.mark.parametrize("content", [None, b"{", b'{"partitions":{"0":[]}}'])
