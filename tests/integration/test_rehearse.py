@@ -233,11 +233,8 @@ def test_until_the_end_with_real_brokers(source: str, tmp_path: Path) -> None:
     loads = [phase["record_load"] for phase in report["phases"]]
     assert [load["lost"] for load in loads] == [0, 0, 0]
     assert min(load["acknowledged"] for load in loads) > 20
-    # The last wait is for the group; it reads a few records that were sent before hybrid, too.
-    assert sum(load["consumed"] - load["acknowledged"] for load in loads) >= 0
-    assert (
-        text.count("all replicas are in sync") == 4
-    )  # before the first node leaves, and after each
+    # Before the first node leaves, and after each.
+    assert text.count("all replicas are in sync") == 4
     for phase in report["phases"]:
         assert phase["load"]["acknowledged"] > 0
     code, text = _rehearse("rollback", str(out))
