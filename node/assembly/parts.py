@@ -152,9 +152,7 @@ def build_parts(
         new_channel=collaborators.channel,
         kraft=migration.link if migration is not None else None,
     )
-    direct = None
-    if config.writes_directly:
-        direct = _build_direct_writes(config, instruments, security, broker, controller, policies)
+    direct = _build_direct_writes(config, instruments, security, broker, controller, policies)
     _connect(signals, security, broker, controller, follower)
     return Parts(
         config,
@@ -421,7 +419,9 @@ def _build_direct_writes(
     broker: BrokerParts,
     controller: Controller,
     policies: NodePolicies | None,
-) -> DirectWrites:
+) -> DirectWrites | None:
+    if not config.writes_directly:
+        return None
     session = DirectSession(
         config.zookeeper_connect,
         broker_id=config.broker_id,
