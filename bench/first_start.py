@@ -47,8 +47,6 @@ _TESTS: Final = """\
 import time
 import pytest
 
-BEGAN = time.monotonic()
-
 @pytest.mark.parametrize("brokers", [3, 2])
 def test_cluster(brokers, request):
     began = time.monotonic()

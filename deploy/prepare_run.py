@@ -10,17 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-import bridgehead
 from bridgehead.cluster.broker_certificates import ensure_certificates
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.event_lines import SCHEMA_VERSION, host_boot_id
+from bridgehead.cluster.event_lines import host_boot_id, software_versions
 from bridgehead.exit_codes import ExitCode
 from deploy.secure_project import PROPERTIES, SECRETS, write_secrets
 from event_log.evidence import RUN, RunDescription
@@ -35,11 +33,7 @@ def description(environment: Mapping[str, str]) -> RunDescription:
     return RunDescription(
         run_id=environment.get("KAFKA_BRIDGEHEAD_RUN_ID") or "compose",
         scenario=environment.get("BRIDGEHEAD_SCENARIO") or None,
-        versions={
-            "bridgehead": bridgehead.__version__,
-            "python": platform.python_version(),
-            "events": str(SCHEMA_VERSION),
-        },
+        versions=software_versions(),
         host_boot_id=host_boot_id(),
         started_ms=time.time_ns() // 1_000_000,
         brokers=int(environment.get("BRIDGEHEAD_BROKERS") or 3),

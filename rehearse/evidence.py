@@ -7,17 +7,15 @@ rollback adds to the run and seals it again.
 from __future__ import annotations
 
 import dataclasses
-import platform
 import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import bridgehead
 from bridgehead.cluster.data_directory import write_json
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.event_lines import SCHEMA_VERSION, EventLines, host_boot_id
+from bridgehead.cluster.event_lines import EventLines, host_boot_id, software_versions
 from bridgehead.kafka_wire.api_key import ApiKey
 from event_log.evidence import RUN, RunDescription
 from judge.evidence.reading import read_sealed
@@ -31,6 +29,7 @@ from rehearse.metadata import Item, Items
 FOLDER: Final = "evidence"
 SENT: Final = "sent"
 ACKNOWLEDGED: Final = migrated_write_is_kept.ACKNOWLEDGED
+ANY: Final = migrated_write_is_kept.ANY
 KRAFT, ZOOKEEPER = migrated_write_is_kept.KRAFT, migrated_write_is_kept.ZOOKEEPER
 Facts = Mapping[Item, str | None]
 """What must hold once a request is acknowledged; a value of None: the item must not exist."""
@@ -55,11 +54,7 @@ class Evidence:
         description = RunDescription(
             run_id=run_id,
             expected=[migrated_write_is_kept.SPEC.id],
-            versions={
-                "bridgehead": bridgehead.__version__,
-                "python": platform.python_version(),
-                "events": str(SCHEMA_VERSION),
-            },
+            versions=software_versions(),
             host_boot_id=host_boot_id(),
             started_ms=time.time_ns() // 1_000_000,
             brokers=brokers,

@@ -39,7 +39,7 @@ from bridgehead.kafka_wire.acl_codes import (
 )
 from bridgehead.kafka_wire.errors import ErrorCode
 from rehearse import metadata
-from rehearse.evidence import ACKNOWLEDGED, SENT, Evidence, Facts
+from rehearse.evidence import ACKNOWLEDGED, ANY, SENT, Evidence, Facts
 from rehearse.metadata import Item, Items, Kind
 
 USER: Final = "rehearsal"  # the load's, who owns the tokens that it creates
@@ -51,7 +51,6 @@ _PAUSE_S: Final = 0.02
 _LAST_REQUEST_S: Final = 2.0
 _TOKEN_LIFETIME_MS: Final = 86_400_000  # longer than any rehearsal
 _ELECTION_NOT_NEEDED: Final = ErrorCode.ELECTION_NOT_NEEDED
-_ANY: Final = "*"  # a value that any value satisfies
 
 
 class Write(NamedTuple):
@@ -198,7 +197,7 @@ class AdminLoad:
         yield Write(
             "CreateTopics",
             lambda c: c.create_topics([NewTopicWithReplication(name, 2, self._replication)]),
-            {Item(Kind.TOPIC, name): _ANY, partitions[0]: _ANY, partitions[1]: _ANY},
+            {Item(Kind.TOPIC, name): ANY, partitions[0]: ANY, partitions[1]: ANY},
         )
         yield Write(
             "IncrementalAlterConfigs",
@@ -210,7 +209,7 @@ class AdminLoad:
         yield Write(
             "CreatePartitions",
             lambda c: c.create_partitions({name: NewPartitions(3)}),
-            {partitions[2]: _ANY},
+            {partitions[2]: ANY},
         )
         yield Write("CreateAcls", lambda c: c.create_acls([_acl(name)]), dict([_acl_item(name)]))
         yield Write(
@@ -242,7 +241,7 @@ class AdminLoad:
             return tokens[0]
 
         def item(_: object) -> Facts:
-            return {Item(Kind.TOKEN, tokens[0].token_id): _ANY}
+            return {Item(Kind.TOKEN, tokens[0].token_id): ANY}
 
         yield Write("CreateDelegationToken", create, {}, item)
         if tokens:

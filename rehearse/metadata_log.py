@@ -8,7 +8,7 @@ snapshot, because older segments may be missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -180,6 +180,16 @@ class Metadata:
             if getattr(change, field) is not None:
                 setattr(partition, field, getattr(change, field))
         partition.partition_epoch += 1
+
+    def out_of_sync(self, topics: Collection[str]) -> dict[str, list[int]]:
+        """Return the replicas of topics that are not in sync, by partition, such as `orders-0`."""
+        return {
+            f"{name}-{index}": missing
+            for topic_id, name in self._topics.items()
+            if name in topics
+            for index, partition in self._partitions[topic_id].items()
+            if (missing := sorted(set(partition.replicas) - set(partition.isr)))
+        }
 
     def items(self) -> dict[Item, str]:
         """Return the items, as `rehearse.metadata.items_of_znodes` does for ZooKeeper."""

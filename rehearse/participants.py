@@ -452,7 +452,7 @@ class Participants:
         for link in self._links.values():
             link.mend()
         for broker in self.brokers.values():
-            broker.kill()  # the last one would wait for other leaders, and it has no records
+            broker.kill()  # the last one would wait for other leaders
         for node in self.nodes.values():
             node.request_stop()
         for node in self.nodes.values():

@@ -1,8 +1,8 @@
-"""Records during a rehearsal: a producer and a consumer of a group, through our nodes.
+"""Records during a rehearsal: a producer and a consumer of a group, through whatever broker serves.
 
 The producer sends numbered records with acks=all to a topic of its own, at most twenty a second.
-At the end of a phase, every record that was acknowledged until then is looked for in the topic. It
-all ends before Kafka's brokers take over without the nodes' data. Needs confluent-kafka.
+At the end of a phase, every record that was acknowledged until then is looked for in the topic. At
+the end of the rehearsal the group must have read them all. Needs confluent-kafka.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
 
 TOPIC: Final = f"{PREFIX}records"
+TOPICS: Final = (TOPIC, "__consumer_offsets")
+"""The topics whose partitions a broker must have before the next one leaves."""
 _GROUP: Final = f"{PREFIX}group"
 _PARTITIONS: Final = 3
 _PAUSE_S: Final = 0.05
@@ -78,6 +80,7 @@ class RecordLoad:
         self._admin = admin
         self._replication = min(3, brokers)
         self._lock = threading.Lock()
+        self._ending = threading.Event()
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=run, name=f"rehearsal-{run.__name__}", daemon=True)
@@ -117,9 +120,23 @@ class RecordLoad:
             self.phases.append(PhaseRecords(name))
             return self.phases[-1]
 
+    def end(self) -> None:
+        """Produce no more; the group reads on."""
+        self._ending.set()
+        producer, _ = self._threads
+        if producer.is_alive():
+            producer.join(_FLUSH_S + 5)
+
+    @property
+    def unread(self) -> int:
+        """How many acknowledged records the group has not read, without those that are lost."""
+        with self._lock:
+            return len(self._acknowledged - self._missed - self._consumed)
+
     def stop(self) -> None:
-        """End. May be called twice."""
+        """Stop everything. May be called twice."""
         self._stopping.set()
+        self._ending.set()
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(_FLUSH_S + 5)
@@ -141,7 +158,7 @@ class RecordLoad:
         settings = {"acks": "all", "delivery.timeout.ms": _DELIVERY_MS, "linger.ms": 0}
         producer = Producer({**self._clients, **settings})
         number = 0
-        while not self._stopping.wait(_PAUSE_S):
+        while not self._ending.wait(_PAUSE_S):
             if len(producer) < _PENDING_MAX:
                 producer.produce(TOPIC, str(number).encode(), on_delivery=self._delivered)
                 number += 1

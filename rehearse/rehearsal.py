@@ -32,6 +32,7 @@ from rehearse.sources.ensemble import read_ensemble
 from rehearse.znodes import ZnodeTree
 
 _POLL_S: Final = 0.1
+_LOG_POLL_S: Final = 0.5  # with 1,000 topics, reading KRaft's log takes a second
 _FAST_POLL_S: Final = 0.02  # the driver passes states within milliseconds
 _STILL_WAITING_S: Final = 10.0
 _MEASURE_S: Final = 1.0
@@ -40,6 +41,7 @@ _READY_S: Final = 60.0
 _JVM_S: Final = 120.0
 _LEAVE_S: Final = 60.0
 _ELECTION_S: Final = 30.0
+_IN_SYNC_S: Final = 60.0
 # The migration reads and syncs with two round trips per topic: 5 ms per topic on a busy laptop.
 _S_PER_TOPIC: Final = 0.02
 PATIENCE_S: Final = 60.0
@@ -130,6 +132,8 @@ class Rehearsal:
         condition: Callable[[], Awaitable[object]],
         within_s: float,
         why: Callable[[], str] = lambda: "",
+        *,
+        poll_s: float = _POLL_S,
     ) -> None:
         """Return once `condition` is true; say every ten seconds what is waited for.
 
@@ -154,7 +158,7 @@ class Rehearsal:
                     f"still waiting for {what} ({now_s - began_s:.0f} of at most {within_s:.0f} s)"
                     f"{reason and f': {reason}'}"
                 )
-            await asyncio.sleep(_POLL_S)
+            await asyncio.sleep(poll_s)
 
     def pump(self) -> None:
         """Read what the controllers logged; say what is new."""
@@ -354,8 +358,13 @@ class Rehearsal:
         kept = "has" if offset > 0 else "has not"
         return f"{state}, /controller of {owner}, and KRaft {kept} the metadata"
 
-    async def to_kraft_brokers(self) -> None:
-        """Replace our nodes by Kafka's brokers in KRaft mode, one by one."""
+    async def to_kraft_brokers(self, in_sync: Sequence[str] = ()) -> None:
+        """Replace our nodes by Kafka's brokers in KRaft mode, one by one.
+
+        `in_sync` are topics of which every replica must be in sync before the next node leaves: a
+        broker of Kafka begins with an empty disk.
+        """
+        await self._until_in_sync(in_sync)
         for broker_id, node in self.participants.nodes.items():
             await self._leave(node)
             broker = self.participants.brokers[broker_id]
@@ -366,6 +375,27 @@ class Rehearsal:
                 self._within_s(_JVM_S),
             )
             self._say(f"broker {broker_id} is now a real Kafka broker in KRaft mode")
+            await self._until_in_sync(in_sync)
+
+    async def _until_in_sync(self, topics: Sequence[str]) -> None:
+        """Return when KRaft's log has all replicas of the topics in the ISRs."""
+        if not topics:
+            return
+        missing: dict[str, list[int]] = {}
+
+        async def is_none_missing() -> bool:
+            nonlocal missing
+            missing = (await asyncio.to_thread(self.metadata)).out_of_sync(topics)
+            return not missing
+
+        def why() -> str:
+            brokers = sorted({broker for ids in missing.values() for broker in ids})
+            return f"{len(missing)} lack broker {_ids(brokers)}"
+
+        began_s, within_s = time.monotonic(), self._within_s(_IN_SYNC_S)
+        what = "a full ISR of every partition"
+        await self.wait(what, is_none_missing, within_s, why, poll_s=_LOG_POLL_S)
+        self._say(f"all replicas are in sync, after {time.monotonic() - began_s:.1f} s")
 
     async def start_kraft_brokers(self) -> None:
         """Start Kafka's brokers at once, which have all left before."""

@@ -45,7 +45,7 @@ from rehearse.copying import (
     raise_epoch,
     read_znode,
 )
-from rehearse.evidence import ACKNOWLEDGED, KRAFT, SENT, ZOOKEEPER, Evidence, Facts
+from rehearse.evidence import ACKNOWLEDGED, ANY, KRAFT, SENT, ZOOKEEPER, Evidence, Facts
 from rehearse.metadata import Item, Items, Kind, items_of_znodes
 from rehearse.metadata_log import FOLDER
 from rehearse.participants import Participants
@@ -59,7 +59,7 @@ from rehearse.znodes import SourceError, ZnodeTree
 TRAPS: Final = ("epochs", "controller", "migration")
 _BACK: Final = "zookeeper"  # the phase in the state file after a rollback
 _AFTER_ROLLBACK: Final = "rehearsal-after-rollback"
-_CREATED: Final[Facts] = {Item(Kind.TOPIC, _AFTER_ROLLBACK): "*"}
+_CREATED: Final[Facts] = {Item(Kind.TOPIC, _AFTER_ROLLBACK): ANY}
 # More than a rollback and the restart before it add to /controller_epoch.
 _EPOCHS_ABOVE: Final = 5
 _ELECTION_S: Final = 20.0

@@ -41,7 +41,7 @@ from rehearse.load import PREFIX, AdminLoad, is_of_the_load, resurrected
 from rehearse.metadata import Item, Items, items_of_znodes
 from rehearse.metadata_records import MigrationState
 from rehearse.participants import Participants, plan_brokers
-from rehearse.records import RecordLoad, check_client
+from rehearse.records import TOPICS, RecordLoad, check_client
 from rehearse.rehearsal import PATIENCE_S, BlockedError, Rehearsal
 from rehearse.report.document import FindingRow, Phase, Report
 from rehearse.report.next_steps import next_steps
@@ -184,16 +184,31 @@ class Run:
         await self._start()
         await self._phase("hybrid", self._hybrid)
         if self.options.until != "hybrid":
-            self._end_records()
-            await self._phase("dual-write", self.rehearsal.to_kraft_brokers)
+            if len(self.participants.plan.brokers) == 1 and self.records is not None:
+                self.say("the records end here: Kafka's broker begins with an empty disk")
+                await self._end_records()
+            await self._phase("dual-write", self._dual_write)
         if self.options.until == "finalize":
             await self._phase("finalize", self.rehearsal.finalize)
+        await self._end_records()
 
-    def _end_records(self) -> None:
-        """End the records before Kafka's brokers, which have none, take the place of our nodes."""
-        if self.records is not None:
-            self.records.stop()
-            self.records = None
+    async def _dual_write(self) -> None:
+        await self.rehearsal.to_kraft_brokers(TOPICS if self.records is not None else ())
+
+    async def _end_records(self) -> None:
+        """End the records once the group has read what was acknowledged."""
+        records = self.records
+        if records is None:
+            return
+
+        async def is_read() -> bool:
+            return records.unread == 0
+
+        await asyncio.to_thread(records.end)
+        what, why = "the end of the group's reading", lambda: f"{records.unread:,} records are left"
+        await self.rehearsal.wait(what, is_read, self.rehearsal.patience_s, why)
+        await asyncio.to_thread(records.stop)
+        self.records = None
 
     async def _start(self) -> None:
         zookeeper = self.participants.zookeeper

@@ -170,7 +170,7 @@ LoadOption = Annotated[
 ]
 RecordsOption = Annotated[
     bool,
-    typer.Option("--records", help="Produce and consume until hybrid ends. Needs confluent-kafka."),
+    typer.Option("--records", help="Produce and consume in every phase. Needs confluent-kafka."),
 ]
 FaultOption = Annotated[
     list[str] | None,

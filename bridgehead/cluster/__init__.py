@@ -6,8 +6,9 @@ judge can check them.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bridgehead.lazy_imports import imported_when_used
 
 if TYPE_CHECKING:
     from bridgehead.cluster.client_history import ClientHistory
@@ -16,16 +17,13 @@ if TYPE_CHECKING:
     from bridgehead.cluster.settings import RunSettings
 
 __all__ = ["AsyncCluster", "Broker", "ClientHistory", "Cluster", "ClusterError", "RunSettings"]
-_MODULES = {
-    **dict.fromkeys(("AsyncCluster", "Broker", "Cluster"), "cluster"),
-    "ClientHistory": "client_history",
-    "ClusterError": "errors",
-    "RunSettings": "settings",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a class when it is first used: nodes and supervisors import this package, too."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+# Nodes and supervisors import this package, too.
+__getattr__ = imported_when_used(
+    __name__,
+    {
+        **dict.fromkeys(("AsyncCluster", "Broker", "Cluster"), "bridgehead.cluster.cluster"),
+        "ClientHistory": "bridgehead.cluster.client_history",
+        "ClusterError": "bridgehead.cluster.errors",
+        "RunSettings": "bridgehead.cluster.settings",
+    },
+)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import platform
 import secrets
 import threading
 import time
@@ -89,6 +90,15 @@ def _write_line(file: int, line: bytes) -> None:
     if written < len(line):
         os.ftruncate(file, os.fstat(file).st_size - written)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def software_versions() -> dict[str, str]:
+    """Return the versions that a run's description has."""
+    return {
+        "bridgehead": bridgehead.__version__,
+        "python": platform.python_version(),
+        "events": str(SCHEMA_VERSION),
+    }
 
 
 def host_boot_id() -> str:

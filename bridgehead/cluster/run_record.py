@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import platform
 import secrets
 import time
 from collections import deque
@@ -18,10 +17,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-import bridgehead
 from bridgehead.application import module_command, module_environment
 from bridgehead.cluster.errors import ClusterError
-from bridgehead.cluster.event_lines import SCHEMA_VERSION, EventLines, host_boot_id
+from bridgehead.cluster.event_lines import EventLines, host_boot_id, software_versions
 from bridgehead.cluster.settings import ZOOKEEPER_ACCESS, ClusterSettings
 from bridgehead.cluster.zookeeper_credentials import with_credentials
 
@@ -89,11 +87,7 @@ class RunRecord:
         return {
             "run_id": self.run_id,
             **dataclasses.asdict(self._settings.run),
-            "versions": {
-                "bridgehead": bridgehead.__version__,
-                "python": platform.python_version(),
-                "events": str(SCHEMA_VERSION),
-            },
+            "versions": software_versions(),
             "host_boot_id": host_boot_id(),
             "started_ms": time.time_ns() // 1_000_000,
             "brokers": self._settings.brokers,

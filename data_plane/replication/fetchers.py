@@ -57,9 +57,12 @@ class ReplicaFetchers:
             partitions, address_of, security, limits, timeout_s, broker_epoch
         )
         self._fetchers: dict[int, _LeaderFetcher] = {}
+        self._has_ended = False
 
     def roles_changed(self) -> None:
-        """Start and stop fetchers, after an update of the metadata."""
+        """Start and stop fetchers, after an update of the metadata; after `stop`, do nothing."""
+        if self._has_ended:
+            return
         partitions = self._services.partitions
         for name in partitions.take_changed():
             partition = partitions.by_name.get(name)
@@ -75,7 +78,8 @@ class ReplicaFetchers:
                 fetcher.wake()
 
     async def stop(self) -> None:
-        """Stop fetching."""
+        """Stop fetching for ever. May be called twice."""
+        self._has_ended = True
         fetchers, self._fetchers = list(self._fetchers.values()), {}
         for fetcher in fetchers:
             fetcher.stop()

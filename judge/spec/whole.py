@@ -163,10 +163,11 @@ class WholeRun:
 
     def _background(self, commit: Commit) -> dict[str, bool]:
         """Return the changes of topics in a commit that no request has asked for."""
+        written = {label for _, label in self._writes(commit)}
         return {
             label: exists
             for label, exists in self._changes(commit.zxid).items()
-            if not exists or label not in {label for _, label in self._writes(commit)}
+            if not exists or label not in written
         }
 
     def build(self) -> Slice:
@@ -538,8 +539,9 @@ class WholeRun:
             of = next((t for t in self._terms if t.session == commit.session), None)
             entry = p.committed_entry(commit, of, self._base) | {"writes": self._writes(commit)}
             rows.append((commit.zxid, 1, (entry, f"commit {commit.number}, zxid {commit.zxid}")))
+            background = self._background(commit)
             for exists in (False, True):
-                rows += _changed(commit.zxid, self._background(commit), exists)
+                rows += _changed(commit.zxid, background, exists)
         first = self._run.commits[0].number - 1 if self._run.commits else 0
         before: list[Entry] = [({"kind": "skipped", "num": first}, "commits before the run")]
         initial = {

@@ -48,7 +48,12 @@ from metrics.node_metrics import NodeMetrics
 from node.assembly.current_state import BrokerConfigs, BrokerState
 from node.assembly.groups import build_groups
 from node.assembly.instruments import Instruments
-from node.assembly.replication import Replication, build_isr_changes, build_replication
+from node.assembly.replication import (
+    Replication,
+    build_isr_changes,
+    build_replication,
+    epoch_for_leaders,
+)
 from node.config import NodeConfig
 from node.descriptors import current_shares
 
@@ -151,6 +156,10 @@ class DataPlane:
             self.settings.changed(resource.entity_name, configs)
         self.quotas.update(resource, configs)
 
+    async def stop_following(self) -> None:
+        """Fetch nothing more from the leaders, before this broker leaves."""
+        await self._replication.stop_following()
+
     async def close(self) -> None:
         """Stop, and close the logs so that the next start needs no recovery."""
         await self.groups.close()
@@ -252,12 +261,14 @@ def build_data_plane(
     watcher: ZooKeeperWatcher,
     forwarding: ForwardingManager,
     instruments: Instruments,
+    kraft_epoch: Callable[[], int],
     new_partitions: Callable[..., Partitions] = Partitions,
     new_groups: Callable[..., GroupService] = GroupService,
 ) -> DataPlane | None:
     """Return the data plane; None if this broker has none.
 
-    Without `log.dirs` and `log.dir` the logs are in `data_dir`/logs.
+    Without `log.dirs` and `log.dir` the logs are in `data_dir`/logs. `kraft_epoch` tells the epoch
+    of this broker's registration with the KRaft controller.
     """
     if not config.bridgehead.data_plane_enabled:
         return None
@@ -279,7 +290,8 @@ def build_data_plane(
         evidence.acknowledged,
     )
     _register_log_gauges(directories, metrics)
-    replication = build_replication(config, cache, partitions, isrs, lambda: state.epoch, metrics)
+    epoch = epoch_for_leaders(cache, lambda: state.epoch, kraft_epoch)
+    replication = build_replication(config, cache, partitions, isrs, epoch, metrics)
     groups = build_groups(config, partitions, cache, instruments, new_groups)
     return DataPlane(
         config,

@@ -31,6 +31,7 @@ from broker_proxy.metadata.read_consistency import (
 )
 from broker_proxy.metadata.session import Callbacks, ZooKeeperWatcher
 from broker_proxy.metadata.stored_metadata import StoredMetadata
+from broker_proxy.migration.lifecycle import UNREGISTERED
 from broker_proxy.requests.fault_injection import link_wrapper
 from cluster_model.configs.broker_configs import CurrentConfig
 from cluster_model.direct_writes import DIRECT_PARENT
@@ -125,14 +126,16 @@ def build_parts(
     security = build_security(config, instruments, signals, active_image, learned_acls)
     named, limit_ms = config.broker.originals, config.bridgehead.policy_timeout_ms
     policies = load_policies(named, limit_ms)
-    broker = _build_broker(config, data_dir, state, instruments, security, signals, collaborators)
+    migration = build_migration(config, security.serde, collaborators)
+    broker = _build_broker(
+        config, data_dir, state, instruments, security, signals, migration, collaborators
+    )
     paths = _start_up_paths(config, security)
     controller = collaborators.controller(
         _controller_settings(config, paths),
         _controller_services(config, instruments, security, broker, policies, collaborators.store),
     )
     active_image.controller = controller
-    migration = build_migration(config, security.serde, collaborators)
     follower = ControllerFollower(
         state=state,
         controller=controller,
@@ -228,6 +231,7 @@ def _build_broker(
     instruments: Instruments,
     security: Security,
     signals: Signals,
+    migration: Migration | None,
     collaborators: Collaborators,
 ) -> BrokerParts:
     rates, quotas = _build_connection_limits(config)
@@ -270,6 +274,7 @@ def _build_broker(
             watcher,
             forwarding,
             instruments,
+            lambda: UNREGISTERED if migration is None else migration.lifecycle.epoch,
             collaborators.partitions,
             collaborators.groups,
         ),

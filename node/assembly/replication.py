@@ -65,6 +65,14 @@ class Replication:
                 partition.check_lag()
                 partition.advance_high_watermark()
 
+    async def stop_following(self) -> None:
+        """Fetch nothing more, before this broker leaves; its own partitions keep their ISRs.
+
+        A follower that has left the ISR and still fetches counts as caught up. For the next
+        replica.lag.time.max.ms its leaders would acknowledge nothing that it lacks.
+        """
+        await self._fetchers.stop()
+
     async def stop(self) -> None:
         """Stop fetching and checking. This broker's replicas remain leaders or followers."""
         if self._task is not None:
@@ -96,6 +104,17 @@ def build_isr_changes(
         is_live=lambda broker_id: broker_id in cache.brokers,
         lag_max_ms=config.broker.long("replica.lag.time.max.ms"),
     )
+
+
+def epoch_for_leaders(
+    cache: MetadataCache, zookeepers: Callable[[], int], krafts: Callable[[], int]
+) -> Callable[[], int]:
+    """Return a function that tells the broker epoch which the leaders expect in a Fetch (KIP-903).
+
+    Under a KRaft controller it is the epoch of the registration there: a leader that is a Kafka
+    broker in KRaft mode takes no follower with another epoch into an ISR.
+    """
+    return lambda: krafts() if cache.controller_is_kraft else zookeepers()
 
 
 def build_replication(

@@ -174,8 +174,7 @@ class Node:
             self._snapshot_timer.cancel()
         # Otherwise, if all nodes are stopped together, the last one would briefly become active.
         parts.follower.withdraw()
-        if parts.migration is not None and parts.follower.forwards_to_kraft:
-            await parts.migration.leave()
+        await self._leave()
         if self._server is not None:
             await self._server.stop(_STOP_GRACE_S)
         if parts.broker.data_plane is not None:
@@ -196,6 +195,14 @@ class Node:
         log.append(MetricsSnapshot(values=parts.instruments.metrics.snapshot()))
         log.append(Stopped(reason=reason))
         parts.instruments.close()
+
+    async def _leave(self) -> None:
+        """Hand the leaderships over if there is a KRaft controller for it."""
+        parts = self._parts
+        if parts.migration is not None and parts.follower.forwards_to_kraft:
+            if parts.broker.data_plane is not None:
+                await parts.broker.data_plane.stop_following()
+            await parts.migration.leave()
 
     def _schedule_snapshot(self) -> None:
         instruments = self._parts.instruments

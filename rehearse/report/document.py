@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -143,6 +143,11 @@ class Report:
         """Write `report.json`."""
         document = orjson.dumps(self.document(), option=orjson.OPT_INDENT_2)
         write_private(folder / FILE, document)
+
+
+def errors_of(errors: Mapping[str, int]) -> str:
+    """Return counted errors, such as `2 _MSG_TIMED_OUT`, or `none`."""
+    return ", ".join(f"{count} {name}" for name, count in sorted(errors.items())) or "none"
 
 
 def verdict_on_writes(row: VerdictRow) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from bridgehead.cluster.data_directory import write_private
 from rehearse.compare import Comparison, Fate
 from rehearse.metadata import Kind
-from rehearse.report.document import PAGE, Phase, Report, verdict_on_writes
+from rehearse.report.document import PAGE, Phase, Report, errors_of, verdict_on_writes
 
 # A browser shows more rows slowly; `report.json` has all of them.
 _ROWS_MAX: Final = 1_000
@@ -139,7 +139,7 @@ def _load(report: Report) -> Iterator[str]:
                     f"{load.acknowledged:,}",
                     f"{load.longest_gap_s:.2f} s",
                     f"{load.longest_request_s:.2f} s",
-                    ", ".join(f"{n} {name}" for name, n in sorted(load.errors.items())) or "none",
+                    errors_of(load.errors),
                 ]
                 for load in loads
             ],
@@ -176,7 +176,7 @@ def _records(report: Report) -> Iterator[str]:
                     "unknown" if load.lost is None else f"{load.lost:,}",
                     f"{load.longest_wait_s:.2f} s",
                     f"{load.longest_silence_s:.2f} s",
-                    ", ".join(f"{n} {name}" for name, n in sorted(load.errors.items())) or "none",
+                    errors_of(load.errors),
                 ]
                 for load in loads
             ],

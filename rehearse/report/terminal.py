@@ -13,7 +13,7 @@ from judge.terminal import printable
 from rehearse.compare import Comparison, Fate
 from rehearse.metadata import Kind
 from rehearse.records import PhaseRecords
-from rehearse.report.document import PAGE, Phase, Report, verdict_on_writes
+from rehearse.report.document import PAGE, Phase, Report, errors_of, verdict_on_writes
 
 _WIDTH: Final = 80
 _SHOWN_MAX: Final = 8
@@ -97,10 +97,9 @@ def _phase(phase: Phase) -> Iterator[str]:
     if phase.gap_s is not None:
         yield f"  No controller for {phase.gap_s:.2f} s."
     if phase.load is not None:
-        errors = ", ".join(f"{n} {name}" for name, n in sorted(phase.load.errors.items()))
         yield from _wrapped(
             f"Load: {phase.load.acknowledged:,} writes, longest wait "
-            f"{phase.load.longest_gap_s:.2f} s, errors: {errors or 'none'}.",
+            f"{phase.load.longest_gap_s:.2f} s, errors: {errors_of(phase.load.errors)}.",
             2,
         )
     if phase.record_load is not None:
@@ -111,12 +110,11 @@ def _phase(phase: Phase) -> Iterator[str]:
 
 def records_of(load: PhaseRecords) -> str:
     """Return what became of the records of a phase as one sentence."""
-    errors = ", ".join(f"{n} {name}" for name, n in sorted(load.errors.items()))
     lost = "an unknown number" if load.lost is None else f"{load.lost:,}"
     return (
         f"Records: {load.acknowledged:,} acknowledged, {load.consumed:,} consumed, {lost} lost, "
         f"longest wait {load.longest_wait_s:.2f} s (consumer {load.longest_silence_s:.2f} s), "
-        f"errors: {errors or 'none'}."
+        f"errors: {errors_of(load.errors)}."
     )
 
 

@@ -1,5 +1,7 @@
 """Bridgehead's pytest plug-in starts the cluster; each test gets it like new."""
 
+import time
+
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -22,7 +24,11 @@ def admin(bridgehead_cluster):
 def test_topic_is_created_while_the_controller_dies(admin, bridgehead_cluster):
     bridgehead_cluster.kill_controller()
     ensure_topic(admin, "orders", 3)
-    assert len(admin.list_topics().topics["orders"].partitions) == 3
+    deadline = time.monotonic() + 10
+    # The broker that is asked may learn of the topic a moment after the controller.
+    while "orders" not in (topics := admin.list_topics().topics) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(topics["orders"].partitions) == 3
 
 
 def test_rejected_request_is_repeated(admin, bridgehead_cluster):

@@ -77,4 +77,9 @@ async def test_fetchers_follow_the_leaders_of_changed_replicas(
     roles.lead("a", OWN, epoch=2)
     roles.lead("c", -1, epoch=2)
     assert followed() == {}
+    roles.lead("a", 2, epoch=3)
+    assert followed() == {2: {"a"}}
+    await following.stop()
+    roles.lead("a", 3, epoch=4)  # A broker that leaves is no longer a caught-up follower.
+    assert followed() == {}
     await following.stop()

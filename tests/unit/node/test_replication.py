@@ -13,8 +13,9 @@ from data_plane.partitions import Partitions
 from envelope.channel_security import ChannelFiles
 from metrics import names
 from metrics.node_metrics import NodeMetrics
-from node.assembly.replication import Replication, _register_gauges
+from node.assembly.replication import Replication, _register_gauges, epoch_for_leaders
 from node.assembly.replication_listener import listener_properties
+from node.run.lifecycle import Node
 from tests.unit.data_plane.logs import TOPIC_ID, directories
 from tests.unit.data_plane.replicas import Isrs, View
 
@@ -65,6 +66,36 @@ def test_the_gauges_count_the_partitions_that_this_broker_leads(tmp_path: Path) 
         names.AT_MIN_ISR: 2,
     }
     assert {metric: values[metric.name] for metric in counted} == counted
+
+
+def test_leaders_are_told_the_epoch_that_their_controller_knows() -> None:
+    cache: Any = SimpleNamespace(controller_is_kraft=False)
+    epoch = epoch_for_leaders(cache, lambda: 0x2_0000_0113, lambda: 41)
+    assert epoch() == 0x2_0000_0113
+    cache.controller_is_kraft = True
+    assert epoch() == 41
+
+
+@pytest.mark.parametrize("forwards_to_kraft", [True, False])
+async def test_broker_follows_no_leader_while_a_controller_moves_its_leaderships(
+    forwards_to_kraft: bool,
+) -> None:
+    """Else its leaders wait for it, a caught-up follower, after it has gone."""
+    done: list[str] = []
+
+    async def stop_following() -> None:
+        done.append("stop following")
+
+    async def leave() -> None:
+        done.append("leave")
+
+    parts = SimpleNamespace(
+        broker=SimpleNamespace(data_plane=SimpleNamespace(stop_following=stop_following)),
+        follower=SimpleNamespace(forwards_to_kraft=forwards_to_kraft),
+        migration=SimpleNamespace(leave=leave),
+    )
+    await Node._leave(cast(Any, SimpleNamespace(_parts=parts)))
+    assert done == (["stop following", "leave"] if forwards_to_kraft else [])
 
 
 # The listener that a broker opens for other brokers.

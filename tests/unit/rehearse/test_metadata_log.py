@@ -137,6 +137,22 @@ def test_partition_changes_raise_epochs() -> None:
     assert items[Item(Kind.LEADERSHIP, "one-4")] == expected
 
 
+def test_replicas_out_of_sync_are_named_for_the_topics_that_are_asked_for() -> None:
+    other = bytes(reversed(_ID))
+    values = [
+        _value(RecordType.TOPIC, TopicRecord("one", _ID)),
+        _value(RecordType.TOPIC, TopicRecord("two", other)),
+        *(
+            _value(RecordType.PARTITION, PartitionRecord(index, of, [3, 1, 2], isr, [], [], 2))
+            for of, index, isr in ((_ID, 4, [2, 3]), (_ID, 5, [2, 1, 3]), (other, 0, [2]))
+        ),
+    ]
+    assert _metadata(*values).out_of_sync(["one"]) == {"one-4": [1]}
+    assert _metadata(*values).out_of_sync(["two", "one"]) == {"one-4": [1], "two-0": [1, 3]}
+    back = _value(RecordType.PARTITION_CHANGE, PartitionChangeRecord(4, _ID, isr=[2, 3, 1]))
+    assert _metadata(*values, back).out_of_sync(["one"]) == {}
+
+
 def test_removal_of_a_topic_removes_partitions_and_configs() -> None:
     partition = PartitionRecord(0, _ID, [1], [1], [], [], 1, 0, 0, 0)
     config = ConfigRecord(2, "one", "retention.ms", "77")

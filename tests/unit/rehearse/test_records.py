@@ -81,13 +81,29 @@ def test_errors_and_waits_belong_to_their_phase(monkeypatch: pytest.MonkeyPatch)
     assert (phase.longest_wait_s, phase.longest_silence_s) == (2.5, 0.25)
 
 
+def test_group_must_read_what_was_acknowledged_and_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    load = _load(monkeypatch, {1, 2, 4})
+    _acknowledge(load, 1, 2, 3, 4)
+    unread = [load.unread]
+    messages: list[Any] = [_Message(number) for number in (2, 4, 9, 1)]
+    load._read(messages.pop(0))
+    unread.append(load.unread)
+    load.look()  # 3 is lost
+    unread.append(load.unread)
+    for message in messages:
+        load._read(message)
+    assert [*unread, load.unread] == [4, 3, 2, 0]
+
+
 def test_lost_records_are_shown_and_are_not_good() -> None:
     load = PhaseRecords("hybrid", 1_234, 1_200, 0, Counter(), 3.25, 0.5)
     phase = Phase("hybrid", 1_700_000_000.0, 1_700_000_009.0, record_load=load)
     report = Report("source", "3.9.1", "3.8", "hybrid", [4, 5], [3000], phases=[phase])
-    assert report.is_good
+    judged = [report.is_good]
     load.lost, load.errors = 34, Counter(UNKNOWN_LEADER_EPOCH=2)
-    assert not report.is_good
+    judged.append(report.is_good)
     text = " ".join(" ".join(lines_of(report, Path("out"))).split())
     assert (
         "Records: 1,234 acknowledged, 1,200 consumed, 34 lost, longest wait 3.25 s "
@@ -95,8 +111,8 @@ def test_lost_records_are_shown_and_are_not_good() -> None:
     ) in text
     assert "34 lost records" in page_of(report)
     load.lost = None
-    assert report.is_good
     assert "<td>unknown</td>" in page_of(report)
+    assert [*judged, report.is_good] == [True, False, True]
 
 
 def test_missing_client_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

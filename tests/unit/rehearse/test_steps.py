@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -188,6 +189,73 @@ async def test_one_of_three_controllers_may_end() -> None:
     majority, _ = _rehearsal(quorum[0], _Controller(3001, [], ends=True), quorum[2])
     with pytest.raises(BlockedError):
         await majority.until_dual_write()
+
+
+class _Swapped:
+    """One of our nodes, or Kafka's broker in its place. The calls go into a common list."""
+
+    condition = "stopped"
+
+    def __init__(self, number: int, name: str, calls: list[str]) -> None:
+        self.id, self._name, self._calls = number, name, calls
+
+    def request_stop(self) -> None:
+        self._calls.append(f"{self._name} leaves")
+
+    def is_running(self) -> bool:
+        return False
+
+    def stop(self) -> None:
+        """Has stopped already."""
+
+    def has_ended(self) -> bool:
+        return False
+
+    def log_lines(self) -> list[LogLine]:
+        return [LogLine(1.0, "INFO", "[KafkaRaftServer] Kafka Server started")]
+
+
+def _swap(missing: list[dict[str, list[int]]]) -> tuple[Rehearsal, list[str], list[str]]:
+    """Return a rehearsal of brokers 4 and 5 whose log lacks `missing` at each look; the calls."""
+    rehearsal, said = _rehearsal(_Controller(3000, []))
+    calls: list[str] = []
+    participants: Any = rehearsal.participants
+    participants.nodes = {n: _Swapped(n, f"node {n}", calls) for n in (4, 5)}
+    participants.brokers = {n: _Swapped(n, f"broker {n}", calls) for n in (4, 5)}
+    participants.start_broker = lambda number: calls.append(f"broker {number} starts")
+
+    def out_of_sync(topics: list[str]) -> dict[str, list[int]]:
+        look = missing.pop(0) if len(missing) > 1 else missing[0]
+        calls.append(f"{' '.join(topics)}: {len(look)} lag")
+        return look
+
+    metadata: Any = SimpleNamespace(out_of_sync=out_of_sync)
+    rehearsal.metadata = lambda until=None: metadata  # type: ignore[method-assign]
+    return rehearsal, said, calls
+
+
+async def test_next_node_leaves_only_when_all_replicas_are_in_sync() -> None:
+    lag = {"a-0": [4], "a-1": [4]}
+    rehearsal, _, calls = _swap([{}, lag, lag, {}, {"a-0": [5]}, {}])
+    await rehearsal.to_kraft_brokers(["a", "b"])
+    assert calls == [
+        "a b: 0 lag",
+        *("node 4 leaves", "broker 4 starts", "a b: 2 lag", "a b: 2 lag", "a b: 0 lag"),
+        *("node 5 leaves", "broker 5 starts", "a b: 1 lag", "a b: 0 lag"),
+    ]
+    rehearsal, _, calls = _swap([lag])
+    await rehearsal.to_kraft_brokers()
+    assert calls == ["node 4 leaves", "broker 4 starts", "node 5 leaves", "broker 5 starts"]
+
+
+async def test_replicas_that_stay_out_of_sync_end_the_rehearsal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rehearse.rehearsal._IN_SYNC_S", 0.3)
+    rehearsal, _, calls = _swap([{}, {"a-0": [4, 7], "b-1": [4]}])
+    with pytest.raises(ClusterError, match=r"a full ISR .* within 0 s: 2 lack broker 4, 7\."):
+        await rehearsal.to_kraft_brokers(["a", "b"])
+    assert "node 5 leaves" not in calls
 
 
 async def test_wait_is_bounded_and_names_its_reason() -> None:
