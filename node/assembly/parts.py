@@ -124,8 +124,7 @@ def build_parts(
     signals, active_image = Signals(), ActiveImage()
     learned_acls = collaborators.learned_acls(signals.acl_read)
     security = build_security(config, instruments, signals, active_image, learned_acls)
-    named, limit_ms = config.broker.originals, config.bridgehead.policy_timeout_ms
-    policies = load_policies(named, limit_ms)
+    policies, record_policies = _load_policies(config)
     migration = build_migration(config, security.serde, collaborators)
     broker = _build_broker(
         config, data_dir, state, instruments, security, signals, migration, collaborators
@@ -135,7 +134,6 @@ def build_parts(
         _controller_settings(config, paths),
         _controller_services(config, instruments, security, broker, policies, collaborators.store),
     )
-    active_image.controller = controller
     follower = ControllerFollower(
         state=state,
         controller=controller,
@@ -154,7 +152,7 @@ def build_parts(
     direct = _build_direct_writes(
         config, instruments, security, broker, controller, policies, collaborators
     )
-    _connect(signals, security, broker, controller, follower)
+    _connect(signals, active_image, security, broker, controller, follower)
     return Parts(
         config,
         instruments,
@@ -166,7 +164,7 @@ def build_parts(
         migration,
         data_dir,
         policies,
-        load_record_policies(named, limit_ms),
+        record_policies,
         paths,
         collaborators.authenticator,
         collaborators.serve_envelopes,
@@ -174,14 +172,22 @@ def build_parts(
     )
 
 
+def _load_policies(config: NodeConfig) -> tuple[NodePolicies | None, NodePolicies | None]:
+    """Return the policies of the controller, and those of the broker as a partition leader."""
+    named, limit_ms = config.broker.originals, config.bridgehead.policy_timeout_ms
+    return load_policies(named, limit_ms), load_record_policies(named, limit_ms)
+
+
 def _connect(
     signals: Signals,
+    active_image: ActiveImage,
     security: Security,
     broker: BrokerParts,
     controller: Controller,
     follower: ControllerFollower,
 ) -> None:
     """Subscribe the parts to each other's changes, in the order in which they react."""
+    active_image.controller = controller
     signals.session_changed.subscribe(
         broker.state.session_changed, broker.consistency.session_changed
     )
