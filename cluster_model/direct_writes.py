@@ -1,7 +1,8 @@
 """The APIs that a broker below the bridge release executes itself (KIP-590 §Motivation).
 
-They write configs, ACLs, quotas and delegation tokens. Topics, partitions and SCRAM credentials
-were always written by the controller.
+They write configs, ACLs, quotas and delegation tokens. A client that alters topics, partitions or
+SCRAM credentials was always sent to the controller. Topics that Metadata and FindCoordinator create
+automatically are direct writes as well (`broker_proxy/forwarding/auto_topics.py`).
 """
 
 from __future__ import annotations

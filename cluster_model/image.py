@@ -130,6 +130,20 @@ class MetadataImage:
         """Return the stored overrides of a config entity; empty if there are none."""
         return self.configs.get(ConfigResource(entity_type, entity_name), {})
 
+    def with_topics(self, topics: Mapping[str, Topic]) -> MetadataImage:
+        """Return the image with topics that another process created. It has none of them yet."""
+        names = self.topic_names.update({topic.topic_id: name for name, topic in topics.items()})
+        colliding = self.colliding.mutate()
+        for name in topics:
+            key = collision_key(name)
+            colliding[key] = colliding.get(key, frozenset()) | {name}
+        return replace(
+            self,
+            topics=self.topics.update(topics),
+            topic_names=names,
+            colliding=colliding.finish(),
+        )
+
     def with_acl(
         self, pattern: ResourcePattern, entries: Entries, version: int | None
     ) -> MetadataImage:

@@ -139,8 +139,8 @@ class Controller:
     def _session_changed(self, state: SessionState) -> None:
         if state is SessionState.LOST and self._running:
             self._running.cancel("the ZooKeeper session is lost")
-        elif state is SessionState.CONNECTED:
-            self._brokers_changed()  # Watches do not survive a reconnect.
+        elif state is SessionState.CONNECTED and self._term is not None:
+            self._term.set_watches()  # Watches do not survive a reconnect.
 
     def _brokers_changed(self) -> None:
         if self._term is not None:

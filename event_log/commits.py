@@ -20,7 +20,7 @@ ROLES: Final = {
     "start_up": "creation of the persistent parent znodes, /cluster/id and /bridgehead/commit",
     "migration": "/migration: the progress of a KRaft controller; no node writes it",
     "admin": "everything else under the chroot; only the controller writes it, except that brokers "
-    "below the bridge release also write the paths in DIRECT",
+    "below the bridge release also write the paths in DIRECT, and create the znodes of topics",
 }
 DIRECT_WRITERS: Final = "/bridgehead/direct/"
 REGISTRATIONS: Final = ("/brokers/ids/", "/bridgehead/nodes/", DIRECT_WRITERS)

@@ -343,6 +343,8 @@ def may_write_directly(operation: CommitOperation, owner: SessionOwner) -> bool:
     """Return whether this is a direct write that the owner's protocol level allows."""
     if owner.role != "direct" or not owner.writes_directly:
         return False
+    if operation.kind == "create" and topic_of(operation.path) is not None:
+        return True  # The controller writes what is below the topic's znode.
     return operation.path.startswith(DIRECT)
 
 

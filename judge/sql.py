@@ -14,8 +14,12 @@ PAUSED: Final = (
     "paused AS (SELECT DISTINCT run, target AS node FROM fault_injected "
     "WHERE action IN ('pause', 'block'))"
 )
-# Whether a broker below the bridge release may write the operation's path directly.
-IS_DIRECT: Final = "(" + " OR ".join(f"startswith(o.path, '{path}')" for path in DIRECT) + ")"
+# Whether a broker below the bridge release may make this write directly: it also creates topics,
+# but writes nothing below their znodes.
+_CREATES_TOPIC: Final = "(o.kind = 'create' AND o.path RLIKE '^/brokers/topics/[^/]*$')"
+IS_DIRECT: Final = (
+    "(" + " OR ".join((*(f"startswith(o.path, '{path}')" for path in DIRECT), _CREATES_TOPIC)) + ")"
+)
 # Content other than a number of at most eleven digits counts as epoch -1.
 EPOCH_OF: Final = "CASE WHEN {0} RLIKE '^[0-9]{{1,11}}$' THEN CAST({0} AS BIGINT) ELSE -1 END"
 

@@ -14,6 +14,7 @@ from broker_proxy.metadata.session import ZooKeeperWatcher
 from broker_proxy.migration.kraft_link import KraftLink
 from broker_proxy.migration.lifecycle import BrokerLifecycle
 from controller.controller import Controller
+from controller.direct.session import DirectSession
 from controller.services import Services, Settings
 from controller.store.zookeeper import ZooKeeperStore
 from data_plane.groups.service import GroupService
@@ -28,6 +29,7 @@ class Collaborators:
 
     controller: Callable[[Settings, Services], Controller] = Controller
     store: Callable[..., ZooKeeperStore] = ZooKeeperStore
+    direct_session: Callable[..., DirectSession] = DirectSession
     learned_acls: Callable[..., LearnedAcls] = LearnedAcls
     authenticator: Callable[..., SaslAuthenticator] = SaslAuthenticator
     forwarding: Callable[..., ForwardingManager] = ForwardingManager

@@ -2,10 +2,11 @@
 
 Metadata creates missing topics with the client's principal; FindCoordinator creates internal topics
 with the broker's principal. For each creation the broker sends a CreateTopics request, which is
-forwarded like a client's request (KIP-590 §Internal CreateTopicsRequest Routing). A forwarding
-broker answers its client without waiting for the controller, except in the drafted dialect. For
-Metadata, the controller's own broker and a broker that does not forward wait for the outcome. If a
-creation fails, the error message is in the log: the client's response has no field for it.
+forwarded like a client's request (KIP-590 §Internal CreateTopicsRequest Routing). A broker below
+the bridge release executes this request itself (KIP-590 §Compatibility). A forwarding broker
+answers its client without waiting for the controller, except in the drafted dialect. For Metadata,
+the controller's own broker and a broker that does not forward wait for the outcome. If a creation
+fails, the error message is in the log: the client's response has no field for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bridgehead.kafka_wire.api_key import ApiKey
-from bridgehead.kafka_wire.errors import ErrorCode, WireError
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode, WireError
 from bridgehead.kafka_wire.headers import RequestHeader
 from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopic,
@@ -25,7 +26,12 @@ from bridgehead.kafka_wire.messages.create_topics import (
 )
 from bridgehead.kafka_wire.messages.drafted.create_topics import CreateTopicsRequest
 from broker_proxy.client_request import ClientRequest
-from broker_proxy.forwarding.controller_requests import Forward, broker_request, response_of
+from broker_proxy.forwarding.controller_requests import (
+    Forward,
+    WriteDirectly,
+    broker_request,
+    response_of,
+)
 from broker_proxy.forwarding.manager import Forwarded
 from broker_proxy.forwarding.retry import NextStep
 from cluster_model.client import Client
@@ -63,17 +69,20 @@ class AutoTopics:
         current: CurrentConfig,
         *,
         waits: Callable[[], bool],
+        write_directly: WriteDirectly | None = None,
         broker: Client,
         log: EventLog,
     ) -> None:
         """`waits`: whether this broker waits for the outcome before it answers its client.
 
         As in Kafka, the controller's own broker and a broker that does not forward wait.
+        With `write_directly`, this broker is below the bridge release: it forwards nothing.
         `broker` is this broker as the client of its own requests.
         """
         self._forward = forward
         self._current = current
         self._waits = waits
+        self._write_directly = write_directly
         self._broker = broker
         self._log = log
         self._in_flight: set[str] = set()
@@ -144,8 +153,8 @@ class AutoTopics:
             message = CreateTopicsRequest(
                 topics=[topic_to_create(name, config) for name in names],
                 timeout_ms=0 if waits else config.static.int("request.timeout.ms"),
-                # Only the drafted dialect (KIP-590) encodes this field.
-                bypass_policy=not INTERNAL_TOPICS.isdisjoint(names),
+                # Only the drafted dialect (KIP-590) has this field.
+                bypass_policy=client.dialect == _DRAFTED and not INTERNAL_TOPICS.isdisjoint(names),
             )
             request_id = f"{cause.request_id}.topics"
             request = broker_request(
@@ -164,6 +173,8 @@ class AutoTopics:
                     topics=names,
                 )
             )
+            if self._write_directly is not None:
+                return await _write_directly(self._write_directly, names, request, message)
             forwarded = await self._forward(request, request.body)
             return _errors(names, request, forwarded)
         except Exception:
@@ -171,6 +182,18 @@ class AutoTopics:
             return dict.fromkeys(names, ErrorCode.UNKNOWN_SERVER_ERROR)
         finally:
             self._in_flight.difference_update(names)
+
+
+async def _write_directly(
+    write: WriteDirectly, names: list[str], request: ClientRequest, message: CreateTopicsRequest
+) -> dict[str, ErrorCode]:
+    try:
+        response, _ = await write(request, message)
+    except ApiError as error:
+        if error.error is not ErrorCode.REQUEST_TIMED_OUT:
+            raise
+        return dict.fromkeys(names, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return _errors_of(response)
 
 
 def _errors(names: list[str], request: ClientRequest, forwarded: Forwarded) -> dict[str, ErrorCode]:
@@ -182,8 +205,12 @@ def _errors(names: list[str], request: ClientRequest, forwarded: Forwarded) -> d
     except WireError as wrong:
         _log.warning("malformed response to an automatic CreateTopics: %s", wrong)
         return errors
-    if response is None:
-        return errors
+    return errors if response is None else errors | _errors_of(response)
+
+
+def _errors_of(response: Any) -> dict[str, ErrorCode]:
+    """Return the error for the client of each topic in a CreateTopicsResponse."""
+    errors: dict[str, ErrorCode] = {}
     for topic in response.topics:
         error = ErrorCode(topic.error_code)
         errors[topic.name] = (

@@ -23,6 +23,10 @@ from broker_proxy.forwarding.retry import NextStep
 from cluster_model.client import Client
 
 Forward = Callable[[ClientRequest, bytes], Awaitable[Forwarded]]  # ForwardingManager.forward
+# Executes a write on a broker below KIP-590's bridge release, without the controller. Takes the
+# request and the part of its message that this broker has not answered yet. Returns the response
+# message and the zxid of the write. Raises the same errors as a LocalApi.
+WriteDirectly = Callable[[ClientRequest, Any], Awaitable[tuple[Any, int]]]
 
 
 def broker_request(

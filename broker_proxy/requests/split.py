@@ -5,7 +5,7 @@ A body is forwarded as the client sent it, unless this broker answers a part of 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +14,9 @@ from bridgehead.kafka_wire.codec import decode_response, encode_request
 from bridgehead.slices import in_thread, is_large
 from broker_proxy.apis.base import SplitApi
 from broker_proxy.client_request import ClientRequest
+from broker_proxy.forwarding.controller_requests import WriteDirectly
 from broker_proxy.requests.relay import Relay
 from broker_proxy.requests.responses import EncodedResponse, encoded
-
-# Executes a write on a broker below KIP-590's bridge release, without the controller. Takes the
-# request and the part of its message that this broker has not answered yet. Returns the response
-# message and the zxid of the write. Raises the same errors as a LocalApi.
-WriteDirectly = Callable[[ClientRequest, Any], Awaitable[tuple[Any, int]]]
 
 
 class Writes:

@@ -17,6 +17,8 @@ from chaos.simulated.envelope_stream import EnvelopeNetwork
 from chaos.simulated.network import LOOPBACK, NetworkLoop
 from chaos.simulated.virtual_time import Process
 from chaos.simulated.zookeeper_session import SimulatedSession, ZooKeeperService
+from cluster_model.session_state import SessionState
+from controller.direct.session import DirectSession
 from controller.store.zookeeper import ZooKeeperStore
 from envelope.channel import ControllerChannel
 from node.collaborators import Collaborators
@@ -215,6 +217,18 @@ def collaborators(loop: NetworkLoop, service: ZooKeeperService) -> Collaborators
                 writes_metadata=True,
             )
 
+    class Direct(DirectSession):
+        """A broker's session for direct writes, simulated."""
+
+        def _new_session(self, on_state: Callable[[SessionState], None]) -> SimulatedSession:
+            return SimulatedSession(
+                service,
+                session_timeout_ms=self._session_timeout_ms,
+                on_state=on_state,
+                on_reply=self._on_reply,
+                writes_metadata=True,
+            )
+
     class Watcher(ZooKeeperWatcher):
         """A watcher whose sessions are simulated."""
 
@@ -228,6 +242,7 @@ def collaborators(loop: NetworkLoop, service: ZooKeeperService) -> Collaborators
 
     return Collaborators(
         store=Store,
+        direct_session=Direct,
         watcher=Watcher,
         channel=partial(ControllerChannel, connect=envelopes.connect),
         serve_envelopes=envelopes.serve,

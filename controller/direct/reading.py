@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from immutables import Map
 
+from bridgehead.kafka_wire.api_key import ApiKey
 from cluster_model.direct_writes import ACL_WRITES, CONFIG_WRITES, TOKEN_WRITES
-from cluster_model.image import MetadataImage
+from cluster_model.image import MetadataImage, Topic, index_collisions
 from cluster_model.records import ConfigResource
-from cluster_model.topic_names import has_valid_path
+from cluster_model.topic_names import collision_key, has_valid_path, is_legal
+from cluster_model.znodes.layout import DeletionMarkerZnode
 from controller.apis.config_changes import BROKER, CLUSTER_DEFAULT, TOPIC, broker_id_of
 from controller.requests.pending_request import PendingRequest
-from controller.store.load import load, load_topics
+from controller.store.load import load, load_brokers, load_topics
 from zookeeper_client.acl_reading import read_acls
 from zookeeper_client.config_reading import read_configs, read_some_configs
 from zookeeper_client.token_reading import read_tokens
-from zookeeper_client.wire import ReadMany
+from zookeeper_client.wire import ReadChildren, ReadMany
 
 
 async def read_image(read: ReadMany, pending: PendingRequest, *, all_of_it: bool) -> MetadataImage:
@@ -32,11 +36,37 @@ async def read_image(read: ReadMany, pending: PendingRequest, *, all_of_it: bool
         return MetadataImage(tokens=Map((await read_tokens(read)).tokens))
     if api_key in CONFIG_WRITES:
         return await _read_configs(read, pending)
+    if api_key == ApiKey.CREATE_TOPICS:
+        return await _read_topics(read, pending)
     configs = await read_configs(read, ("users", "clients", "ips"))
     return MetadataImage(
         configs=Map(configs.configs),
         config_versions=Map(configs.versions),
         user_clients=Map(configs.clients),
+    )
+
+
+async def _read_topics(read: ReadMany, pending: PendingRequest) -> MetadataImage:
+    """Return an image with the brokers, and with the topics that the request may collide with.
+
+    A creation depends on the names of these topics only, so their znodes are not read.
+    """
+    wanted = sorted({t.name for t in pending.request.topics if is_legal(t.name)})
+    keys = {collision_key(name) for name in wanted}
+    folders = await read(
+        [ReadChildren("/brokers/topics"), ReadChildren(DeletionMarkerZnode.parent)]
+    )
+    names, markers = (cast(list[str], names or []) for names in folders)
+    existing = [name for name in names if collision_key(name) in keys]
+    # A topic that was deleted by hand may have left its configs.
+    configs = await read_some_configs(read, [ConfigResource("topics", name) for name in wanted])
+    return MetadataImage(
+        brokers=await load_brokers(read, invalid=[]),
+        topics=Map({name: Topic(name, b"", (), ()) for name in existing}),
+        colliding=index_collisions(existing),
+        deletions=frozenset(markers).intersection(wanted),
+        configs=Map(configs.configs),
+        config_versions=Map(configs.versions),
     )
 
 

@@ -66,13 +66,7 @@ class DirectSession:
 
     async def _opened(self) -> ZooKeeperSession:
         if self._session is None:
-            session = ZooKeeperSession(
-                self._connect,
-                session_timeout_ms=self._session_timeout_ms,
-                on_state=lambda state: self._state_changed(session, state),
-                access=self._access,
-                on_reply=self._on_reply,
-            )
+            session = self._new_session(lambda state: self._state_changed(session, state))
             await session.open(self._connection_timeout_ms / 1000)
             try:
                 await self._announce(session)
@@ -81,6 +75,15 @@ class DirectSession:
                 raise
             self._session = session
         return self._session
+
+    def _new_session(self, on_state: Callable[[SessionState], None]) -> ZooKeeperSession:
+        return ZooKeeperSession(
+            self._connect,
+            session_timeout_ms=self._session_timeout_ms,
+            on_state=on_state,
+            access=self._access,
+            on_reply=self._on_reply,
+        )
 
     async def _announce(self, session: ZooKeeperSession) -> None:
         """Record the session in the event log and in ZooKeeper, before its first write."""

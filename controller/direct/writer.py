@@ -1,5 +1,7 @@
 """Decides and writes the requests of a broker below the bridge release.
 
+The broker also creates the topics that its clients' requests create automatically.
+
 The controller's APIs make the decisions, on the current state of ZooKeeper. No election is needed.
 As in a Kafka broker below the bridge release, each element is written in its own multi. Except for
 tokens (docs/upgrade.md), the multi checks the znode versions that the decision read. After a
@@ -18,10 +20,11 @@ from typing import Any, Final, Protocol
 from bridgehead.kafka_wire.api_key import ApiKey
 from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.slices import in_thread, sliced
-from cluster_model.acls.authorization import BindAuthorize
+from cluster_model.acls.authorization import BindAuthorize, no_authorizer
 from cluster_model.acls.bindings import AclSet
 from cluster_model.direct_writes import CONFIG_WRITES
 from cluster_model.image import MetadataImage
+from cluster_model.records import PartitionRecord
 from cluster_model.session_state import ConnectionLostError
 from cluster_model.znodes.layout import ControllerZnode
 from cluster_model.znodes.operations import Operation
@@ -154,9 +157,11 @@ class DirectWriter:
         async for decided in sliced(decision.elements):
             if decided.element in pending.outcomes:
                 continue
-            operations = await self._session.encode(plan_operations(decided.records, image))
+            # As in Kafka, the controller writes the states of a new topic's partitions.
+            records = [r for r in decided.records if not isinstance(r, PartitionRecord)]
+            operations = await self._session.encode(plan_operations(records, image))
             fits = fits_in_multi(operations, decided)
-            if not decided.records or not fits:
+            if not records or not fits:
                 pending.outcomes[decided.element] = decided.outcome if fits else TOO_LARGE
                 pending.without_effect.add(decided.element)
                 continue
@@ -179,7 +184,7 @@ class DirectWriter:
                 pending.outcomes[decided.element] = pending.api.conflict(decided.element)
                 continue
             pending.outcomes |= written
-            image = image.replay(decided.records)
+            image = image.replay(records)
         return True
 
 
@@ -201,7 +206,9 @@ async def _decide(
         now_s=services.now_s,
     )
     while True:
-        pending.new_context(services.bind_authorize, services.acls(), services.now_ms())
+        # As in Kafka, the broker may create the topics that its clients need.
+        bind = no_authorizer if pending.made_by_broker else services.bind_authorize
+        pending.new_context(bind, services.acls(), services.now_ms())
         zxid = services.acls_zxid()
         services.log.append(execution_started(pending, _NO_EPOCH, -1 if zxid is None else zxid))
         decision = policies.judge(pending, await propose(pending, image))

@@ -162,6 +162,12 @@ class ControllerLoop:
         await self._callbacks.publish(image, frozenset())
         self._responses.brokers_changed()
 
+    async def replace_topics(self, image: MetadataImage, changed: frozenset[str]) -> None:
+        """Replace the image by one with topics that others created, and publish these topics."""
+        self.image = image
+        await self._callbacks.publish(image, changed)
+        self._responses.published(changed)
+
     async def replace_image(self, image: MetadataImage) -> None:
         """Replace the image by one that was read from ZooKeeper, and publish it."""
         changed = frozenset(self.image.topics) | frozenset(image.topics)

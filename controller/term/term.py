@@ -37,6 +37,7 @@ from controller.term.notifications import purge_notifications
 from controller.term.outcome_pruning import OutcomePruner
 from controller.term.publish import Publisher
 from controller.term.skipped_znodes import SkippedZnodes
+from controller.term.topic_follower import TopicFollower
 
 _log = logging.getLogger(__name__)
 _PRUNE_EVERY_S: Final = 1.0
@@ -99,6 +100,7 @@ class Term:
             waits_for_brokers=settings.waits_for_brokers,
             stores_records=settings.stores_records,
         )
+        self._topics = TopicFollower(self.loop, store, self.skipped, self._start_jobs_of)
 
     async def start(self) -> None:
         """Queue the background jobs, and begin to publish the full image to every broker."""
@@ -115,8 +117,8 @@ class Term:
         self._publisher.activate(loop.image)
         self.push_parts()
         self.loop.schedule(self._compare_states)
-        # Brokers may have changed after they were loaded. The call also sets the watch.
-        self.brokers_changed()
+        # Brokers and topics may have changed after they were loaded.
+        self.set_watches()
         self._remove_expired_tokens()
         self._repeat(self._token_check_interval_s, self._remove_expired_tokens)
         self._repeat(_PRUNE_EVERY_S, lambda: loop.schedule(self._prune_outcomes))
@@ -166,6 +168,11 @@ class Term:
             return
         self.loop.schedule(self._compare_states)
 
+    def set_watches(self) -> None:
+        """Read brokers and topics again and watch them: a new connection has no watches."""
+        self.brokers_changed()
+        self._topics.changed()
+
     def brokers_changed(self) -> None:
         """/brokers/ids may have changed, or its watch is gone."""
         # Every Envelope of an unregistered broker calls this. One refresh suffices for all of them.
@@ -206,6 +213,8 @@ class Term:
         if self._stores_records:
             self._restarted |= _restarted(loop.image.brokers, image.brokers)
         await loop.replace_image(image)
+        # The job that adds the ids of topics without one may have ended with the conflict.
+        self._add_topic_ids(loaded.without_id)
         self._restart_topic_jobs()
 
     def _restart_topic_jobs(self) -> None:
@@ -244,6 +253,19 @@ class Term:
         )
         loop.start_job(self._leader_job)
         loop.start_job(delete_topics(lambda: loop.image, sorted(loop.image.deletions)))
+
+    def _start_jobs_of(self, names: Sequence[str], without_id: Sequence[str]) -> None:
+        """Start, for topics that others created, the jobs that a new controller starts for all."""
+        loop, keeps = self.loop, self._stores_records
+        elections = Elections(self._services.unclean_election, keeps)
+        self._add_topic_ids(without_id)
+        loop.start_job(elect_leaders(lambda: loop.image, names, elections))
+        loop.start_job(complete_reassignments(lambda: loop.image, names, stores_records=keeps))
+
+    def _add_topic_ids(self, without_id: Sequence[str]) -> None:
+        loop, new_id = self.loop, self._services.new_topic_id
+        if without_id:
+            loop.start_job(repair_topics(lambda: loop.image, (), without_id, new_id))
 
     def _stop_restarted(self, names: Sequence[str], elections: Elections) -> Job:
         """Treat restarted brokers as stopped, so that their partitions get other leaders."""

@@ -1,9 +1,9 @@
 """Controllers write metadata, brokers write their registration, others write nothing.
 
 A broker below the bridge release (inter.broker.protocol.version) may write configs, quotas, ACLs
-and tokens through a session of role `direct`. Other brokers may not. As an exception, any session
-of a node may create /controller_epoch and the paths that a cluster needs at its start (role
-`start_up`).
+and tokens, and create the znodes of topics, through a session of role `direct`. Other brokers may
+not. As an exception, any session of a node may create /controller_epoch and the paths that a
+cluster needs at its start (role `start_up`).
 
 A KRaft controller that migrates the metadata is no node. From its claim of /controller until the
 next election it may write metadata, in the session of the claim. Its znode is persistent: an
@@ -24,9 +24,10 @@ SPEC: Final = PropertySpec(
     id="W6",
     name="only_controllers_write",
     statement="a controller may write metadata; a broker may write its registration; a broker "
-    "below the bridge release may also write configs, quotas, ACLs and tokens; every node may "
-    "create the paths that a cluster needs at its start; a KRaft controller may write metadata in "
-    "its term, and whoever deletes its /controller ends it; no other session writes anything",
+    "below the bridge release may also write configs, quotas, ACLs and tokens, and create topics; "
+    "every node may create the paths that a cluster needs at its start; a KRaft controller may "
+    "write metadata in its term, and whoever deletes its /controller ends it; no other session "
+    "writes anything",
     witnesses=("commits", "events"),
     row="transactions that wrote below the chroot, except transactions that end a session",
     key="<zxid>",

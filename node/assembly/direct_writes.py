@@ -72,6 +72,7 @@ class DirectWrites:
             random=self._random,
             deadline_s=time.monotonic() + self._timeout_s,
             reply=asyncio.get_running_loop().create_future(),
+            made_by_broker=request.made_by_broker,
             is_large=is_large(request.body),
         )
         response, zxid = await self._writer.write(pending)

@@ -210,6 +210,7 @@ def _auto_topics(parts: Parts) -> AutoTopics:
         parts.broker.forwarding.forward,
         parts.broker.configs.current,
         waits=lambda: follower.is_controller or not config.forwards,
+        write_directly=parts.direct.write if parts.direct is not None else None,
         broker=config.own_client,
         log=parts.instruments.log,
     )

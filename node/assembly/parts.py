@@ -44,7 +44,6 @@ from controller.apis import build_admin_apis
 from controller.apis.base import ApiSettings
 from controller.apis.create_topics import new_topic_id
 from controller.controller import Controller
-from controller.direct.session import DirectSession
 from controller.direct.writer import DirectServices, DirectWriter
 from controller.requests.request_log import ForwardedRequestLog
 from controller.services import ControllerState, Services, Settings
@@ -125,8 +124,7 @@ def build_parts(
     signals, active_image = Signals(), ActiveImage()
     learned_acls = collaborators.learned_acls(signals.acl_read)
     security = build_security(config, instruments, signals, active_image, learned_acls)
-    named, limit_ms = config.broker.originals, config.bridgehead.policy_timeout_ms
-    policies = load_policies(named, limit_ms)
+    policies, record_policies = _load_policies(config)
     migration = build_migration(config, security.serde, collaborators)
     broker = _build_broker(
         config, data_dir, state, instruments, security, signals, migration, collaborators
@@ -136,7 +134,6 @@ def build_parts(
         _controller_settings(config, paths),
         _controller_services(config, instruments, security, broker, policies, collaborators.store),
     )
-    active_image.controller = controller
     follower = ControllerFollower(
         state=state,
         controller=controller,
@@ -152,8 +149,10 @@ def build_parts(
         new_channel=collaborators.channel,
         kraft=migration.link if migration is not None else None,
     )
-    direct = _build_direct_writes(config, instruments, security, broker, controller, policies)
-    _connect(signals, security, broker, controller, follower)
+    direct = _build_direct_writes(
+        config, instruments, security, broker, controller, policies, collaborators
+    )
+    _connect(signals, active_image, security, broker, controller, follower)
     return Parts(
         config,
         instruments,
@@ -165,7 +164,7 @@ def build_parts(
         migration,
         data_dir,
         policies,
-        load_record_policies(named, limit_ms),
+        record_policies,
         paths,
         collaborators.authenticator,
         collaborators.serve_envelopes,
@@ -173,14 +172,22 @@ def build_parts(
     )
 
 
+def _load_policies(config: NodeConfig) -> tuple[NodePolicies | None, NodePolicies | None]:
+    """Return the policies of the controller, and those of the broker as a partition leader."""
+    named, limit_ms = config.broker.originals, config.bridgehead.policy_timeout_ms
+    return load_policies(named, limit_ms), load_record_policies(named, limit_ms)
+
+
 def _connect(
     signals: Signals,
+    active_image: ActiveImage,
     security: Security,
     broker: BrokerParts,
     controller: Controller,
     follower: ControllerFollower,
 ) -> None:
     """Subscribe the parts to each other's changes, in the order in which they react."""
+    active_image.controller = controller
     signals.session_changed.subscribe(
         broker.state.session_changed, broker.consistency.session_changed
     )
@@ -419,10 +426,11 @@ def _build_direct_writes(
     broker: BrokerParts,
     controller: Controller,
     policies: NodePolicies | None,
+    collaborators: Collaborators,
 ) -> DirectWrites | None:
     if not config.writes_directly:
         return None
-    session = DirectSession(
+    session = collaborators.direct_session(
         config.zookeeper_connect,
         broker_id=config.broker_id,
         session_timeout_ms=config.session_timeout_ms,

@@ -10,8 +10,10 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 
+import confluent_kafka
 import orjson
 import pytest
 from confluent_kafka import KafkaException
@@ -29,6 +31,17 @@ from tests.integration.admin_clients import ConfluentAdmin, KafkaPythonAdmin
 from tests.integration.conftest import StartCluster
 from tests.integration.processes import wait_until
 from tests.integration.test_forwarding_metrics import metrics_of
+from tests.integration.test_internal_topics import (
+    GROUP,
+    KEYS,
+    OFFSETS,
+    REDIRECTED,
+    TRANSACTION,
+    TRANSACTIONS,
+    RawClient,
+    codes,
+    coordinators_once_found,
+)
 from tests.integration.zookeeper_peers import kazoo_client
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -266,6 +279,77 @@ def test_old_and_new_brokers_work_together(start_cluster: StartCluster, tmp_path
     cluster.stop()
     verdicts = {row.property: row.verdict for row, _ in judgements_of(tmp_path)}
     assert [verdicts[name] for name in ("W1", "W2", "W6", "D3")] == [Verdict.PASS] * 4
+
+
+def test_a_broker_below_the_bridge_creates_topics_itself(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """It sends no Envelope. The topics work after a failover, and while brokers are upgraded."""
+    properties = {
+        LEVEL: "3.3",
+        "num.partitions": "4",
+        "default.replication.factor": "2",
+        "offsets.topic.num.partitions": "5",
+        "transaction.state.log.num.partitions": "3",
+        "transaction.state.log.replication.factor": "2",
+    }
+    cluster = start_cluster(brokers=3, data_dir=tmp_path, controller=1, properties=properties)
+    clients = {broker: RawClient(cluster, broker) for broker in (1, 2, 3)}
+    for broker, key_type in ((2, GROUP), (3, TRANSACTION)):
+        assert codes(clients[broker].coordinators(key_type, *KEYS)) == {15}
+        for client in clients.values():
+            assert codes(coordinators_once_found(client, key_type)) == {0}
+    assert clients[2].topics("new", create=True)["new"]["errorCode"] == 5
+    shapes = {OFFSETS: [3] * 5, TRANSACTIONS: [2] * 3, "new": [2] * 4}
+
+    def replicas(client: RawClient) -> dict[str, list[int]]:
+        topics = client.topics(*shapes)
+        return {
+            name: [len(p["replicaNodes"]) for p in topic["partitions"] if not p["errorCode"]]
+            for name, topic in topics.items()
+        }
+
+    for client in clients.values():
+        assert wait_until(partial(replicas, client), lambda now: now == shapes) == shapes
+    assert [metrics_of(cluster, broker)[REDIRECTED] for broker in clients] == [0, 0, 0]
+    assert clients[1].own_configs(OFFSETS)["cleanup.policy"] == "compact"
+    use_a_group(cluster, "new", 1)
+    cluster.move_controller(2)
+    for client in clients.values():
+        assert codes(coordinators_once_found(client, GROUP)) == {0}
+        assert wait_until(partial(replicas, client), lambda now: now == shapes) == shapes
+    use_a_group(cluster, "new", 2)
+    with kazoo_client(cluster.zookeeper_connect) as client:
+        states = [f"/brokers/topics/{OFFSETS}/partitions/{p}/state" for p in range(5)]
+        assert [orjson.loads(client.get(path)[0])["leader_epoch"] for path in states] == [0] * 5
+    cluster.upgrade()
+    use_a_group(cluster, "new", 3)
+    cluster.stop()
+    judgements = judgements_of(tmp_path)
+    assert [j.row for j in judgements if j.row.verdict is Verdict.FAIL] == []
+    verdicts = {j.row.property: j.row.verdict for j in judgements}
+    assert [verdicts[name] for name in ("W1", "W2", "W6", "D10")] == [Verdict.PASS] * 4
+
+
+def use_a_group(cluster: Cluster, topic: str, number: int) -> None:
+    """Produce a record; consume all records of this topic in a new group, and commit."""
+    servers = {"bootstrap.servers": cluster.bootstrap_servers}
+    producer = confluent_kafka.Producer(servers)
+    producer.produce(topic, b"%d" % number)
+    assert producer.flush(60) == 0
+    group = {"group.id": f"group-{number}", "auto.offset.reset": "earliest"}
+    consumer = confluent_kafka.Consumer({**servers, **group, "enable.auto.commit": False})
+    consumer.subscribe([topic])
+    records: set[bytes] = set()
+    deadline_s = time.monotonic() + 60
+    while len(records) < number:
+        assert time.monotonic() < deadline_s, records
+        message = consumer.poll(1)
+        if message is not None and message.error() is None:
+            records.add(message.value())
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    assert records == {b"%d" % n for n in range(1, number + 1)}
 
 
 def test_consistent_reads_need_an_upgraded_controller(

@@ -365,6 +365,19 @@ MUTANTS = (
     ),
     Mutant(("590.49",), "cluster_model.client", "Client.software_name", value().becomes("''")),
     Mutant(("590.51",), ROUTING, "choose_route", condition("WRITTEN_BY_BROKERS").never()),
+    Mutant(("590.51",), AUTO_TOPICS, "AutoTopics._create", condition("_write_directly").never()),
+    Mutant(
+        ("590.51",),
+        "controller.term.topic_follower",
+        "TopicFollower._follow",
+        statement("_take").removed(),
+    ),
+    Mutant(
+        ("590.51",),
+        "controller.direct.writer",
+        "DirectWriter._write",
+        condition("PartitionRecord").always(),
+    ),
     Mutant(("590.52",), "node.config", "NodeConfig.forwards", returned().never()),
     Mutant(
         ("590.53",), HANDLE, "EnvelopeHandler.handle", condition("understands_envelopes").never()

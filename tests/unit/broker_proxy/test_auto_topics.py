@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from bridgehead.kafka_wire.codec import decode_request, encode_response
-from bridgehead.kafka_wire.errors import ErrorCode
+from bridgehead.kafka_wire.errors import ApiError, ErrorCode
 from bridgehead.kafka_wire.headers import decode_request_header, encode_response_header
 from bridgehead.kafka_wire.messages.create_topics import (
     CreatableTopicResult,
@@ -34,13 +35,14 @@ ABSENT, CREATED = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVA
 class Setup:
     """AutoTopics of broker 2, with a scripted controller."""
 
-    def __init__(self, *, waits: bool, **properties: str) -> None:
+    def __init__(self, *, waits: bool, is_below: bool = False, **properties: str) -> None:
         self.events: list[Event] = []
         self.sent: list[tuple[ClientRequest, CreateTopicsRequest]] = []
         self.error = ErrorCode.NONE
         self.step = NextStep.RELAY
         self.responses = asyncio.Event()
         self.responses.set()
+        self.written: list[tuple[ClientRequest, Any]] = []
         named = {name.replace("_", "."): value for name, value in properties.items()}
         static = BrokerConfig.from_properties(
             {"broker.id": "2", "zookeeper.connect": "h:1", **named}
@@ -50,6 +52,7 @@ class Setup:
             self._forward,
             lambda: EffectiveBrokerConfig.of(static),
             waits=lambda: waits,
+            write_directly=self._write if is_below else None,
             broker=broker,
             log=self,
         )
@@ -59,6 +62,13 @@ class Setup:
 
     def flush(self) -> None:
         pass
+
+    async def _write(self, request: ClientRequest, message: Any) -> tuple[Any, int]:
+        self.written.append((request, message))
+        if self.step is NextStep.TIMED_OUT:
+            raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
+        results = [CreatableTopicResult(t.name, error_code=self.error) for t in message.topics]
+        return CreateTopicsResponse(topics=results), 7
 
     async def _forward(self, request: ClientRequest, body: bytes) -> Forwarded:
         header, _ = decode_request_header(request.header_bytes)
@@ -259,3 +269,45 @@ async def test_a_concurrently_created_topic_keeps_the_error_of_its_creation() ->
     for expected in (CREATED, ErrorCode.NONE):
         (topic,) = (await broker.call(api, 12, request))["topics"]
         assert topic["errorCode"] == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "step", "outcome"),
+    [
+        (ErrorCode.NONE, NextStep.RELAY, CREATED),
+        (ErrorCode.TOPIC_ALREADY_EXISTS, NextStep.RELAY, CREATED),
+        (ErrorCode.POLICY_VIOLATION, NextStep.RELAY, ErrorCode.POLICY_VIOLATION),
+        (ErrorCode.NONE, NextStep.TIMED_OUT, ABSENT),
+    ],
+)
+async def test_only_a_broker_below_the_bridge_creates_topics_itself(
+    error: ErrorCode, step: NextStep, outcome: ErrorCode
+) -> None:
+    """It writes as the client's principal, or as its own, and answers with the outcome."""
+    other = Setup(waits=True)
+    assert await other.topics.create_for_client(of_alice(), ["a"]) == {"a": CREATED}
+    assert (len(other.sent), other.written) == (1, [])
+    setup = Setup(waits=True, is_below=True)
+    setup.error, setup.step = error, step
+    assert await setup.topics.create_for_client(of_alice(), ["a", "b"]) == {
+        "a": outcome,
+        "b": outcome,
+    }
+    setup.topics.create_internal(of_alice(), "__consumer_offsets")
+    assert await setup.topics.internal_created("__consumer_offsets") is (outcome is CREATED)
+    assert setup.sent == []
+    assert [request.client.principal for request, _ in setup.written] == [ALICE, BROKER]
+    assert all(request.made_by_broker for request, _ in setup.written)
+    assert [message.bypass_policy for _, message in setup.written] == [False, False]
+    # The next request may create the topic again.
+    setup.error, setup.step = ErrorCode.NONE, NextStep.RELAY
+    assert await setup.topics.create_for_client(of_alice(), ["a"]) == {"a": CREATED}
+
+
+async def test_only_the_drafted_dialect_bypasses_the_policy_of_a_direct_write() -> None:
+    setup = Setup(waits=True, is_below=True)
+    request = a_request(3, 12, principal=ALICE, dialect="drafted")
+    setup.topics.create_internal(request, "__consumer_offsets")
+    assert await setup.topics.internal_created("__consumer_offsets")
+    await setup.topics.create_for_client(request, ["orders"])
+    assert [message.bypass_policy for _, message in setup.written] == [True, False]

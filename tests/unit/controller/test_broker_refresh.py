@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 from unittest.mock import AsyncMock, Mock, patch
 
 from immutables import Map
 
-from cluster_model.image import BrokerRegistration, MetadataImage
-from cluster_model.records import Record, TopicRemovalRecord
+from cluster_model.image import BrokerRegistration, MetadataImage, Topic
+from cluster_model.records import NO_STATE, Record, TopicRemovalRecord
+from cluster_model.session_state import ConnectionLostError
 from controller.services import Settings
 from controller.store.outcomes import OutcomeIndex
 from controller.store.port import Fence
@@ -117,7 +119,7 @@ async def test_a_reload_notices_that_a_broker_has_registered_again() -> None:
     )
     publisher = Mock(publish=AsyncMock())
     term = a_term(EmptyStore(), publisher, before)
-    loaded = SimpleNamespace(image=after, invalid=())
+    loaded = SimpleNamespace(image=after, invalid=(), without_id=())
     with (
         patch("controller.term.term.load", AsyncMock(return_value=loaded)),
         patch.object(term, "_start_topic_jobs"),
@@ -137,7 +139,7 @@ async def test_a_reload_overtakes_the_actions_that_are_queued() -> None:
 
     async def load(*_: Any) -> Any:
         done.append("reload")
-        return SimpleNamespace(image=MetadataImage(), invalid=())
+        return SimpleNamespace(image=MetadataImage(), invalid=(), without_id=())
 
     async def earlier() -> None:
         done.append("earlier")
@@ -148,6 +150,70 @@ async def test_a_reload_overtakes_the_actions_that_are_queued() -> None:
         term._reload()
         await run_until_idle(term)
     assert done == ["reload", "earlier"]
+
+
+class TopicStore(EmptyStore):
+    """Each listing of /brokers/topics takes `takes_s`; the first `failures` lose the connection."""
+
+    def __init__(self, failures: int = 0, takes_s: float = 0.0) -> None:
+        super().__init__()
+        self.began_s: list[float] = []
+        self._failures = failures
+        self._takes_s = takes_s
+
+    async def children(self, path: str, watch: Callable[[], None]) -> list[str]:
+        assert path == "/brokers/topics"
+        self.began_s.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(self._takes_s)
+        if len(self.began_s) <= self._failures:
+            raise ConnectionLostError
+        watch()  # Topics are created all the time.
+        return []
+
+
+async def until_listed(store: TopicStore, times: int) -> None:
+    term = a_term(store)
+    running = asyncio.create_task(term.loop.run())
+    for _ in range(30):
+        term._topics.changed()
+    async with asyncio.timeout(20):
+        while len(store.began_s) < times:
+            assert not running.done(), running
+            await asyncio.sleep(0.01)
+    running.cancel()
+
+
+async def test_topics_are_listed_again_after_a_lost_connection() -> None:
+    await until_listed(TopicStore(failures=2), 3)
+
+
+async def test_the_controller_takes_none_of_its_own_topics() -> None:
+    paths: list[str] = []
+
+    class Store(EmptyStore):
+        async def children(self, _path: str, _watch: Callable[[], None]) -> list[str]:
+            return ["mine", "foreign"]
+
+        async def read(self, reads: Any) -> list[Any]:
+            paths.extend(read.path for read in reads)
+            return await super().read(reads)
+
+    store = Store()
+    mine = Topic("mine", b"i" * 16, ((1,),), (NO_STATE,))
+    term = a_term(store, image=MetadataImage(topics=Map(mine=mine)))
+    term._topics.changed()
+    await run_until_idle(term)
+    assert paths == ["/brokers/topics/foreign"]
+    assert term.loop.image.topics["mine"] is mine
+
+
+async def test_the_controllers_own_creations_cause_few_listings() -> None:
+    """Long lists are read more rarely."""
+    for takes_s, rest_s in ((0.0, 0.25), (0.02, 0.4)):
+        store = TopicStore(takes_s=takes_s)
+        await until_listed(store, 3)
+        pauses = [after - before for before, after in pairwise(store.began_s)]
+        assert min(pauses) >= rest_s, pauses
 
 
 async def test_a_refresh_names_an_invalid_registration_until_it_is_gone() -> None:
