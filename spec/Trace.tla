@@ -5,7 +5,7 @@
 (* and ZooKeeper's transactions, in the order of zxids. A step takes the next     *)
 (* entry of one of them. Steps without an entry are: an Envelope is taken from    *)
 (* the queue, a connection breaks, a multi is sent again, ZooKeeper rejects a     *)
-(* multi, a deadline passes at the controller.                                    *)
+(* multi, a deadline passes at the controller, it withholds a response.           *)
 EXTENDS Forwarding, Integers
 
 CONSTANTS Slices,  \* a set of [number, events, commits]
@@ -259,6 +259,17 @@ Overdue == /\ Silent /\ UNCHANGED seen
            /\ at < Len(slice.events) /\ Event.kind = "forward_replied" /\ Event.timedOut
            /\ \E n \in Nodes : DeadlinePassed(n, Event.req)
 
+\* Silent: ZooKeeper was silent, so another controller may be active. The controller replies
+\* NOT_CONTROLLER to a request that is committed, which has no event. The resend is executed again.
+Withheld ==
+  /\ Silent /\ UNCHANGED seen
+  /\ IsWhole /\ at < Len(slice.events) /\ Event.kind = "execution_started"
+  /\ LET c == ctl[Event.node] IN
+     /\ IsActive(Event.node) /\ Event.req \in DOMAIN c.decided
+     /\ c.flight = <<>> /\ c.todo = <<>>
+     /\ Set(Event.node, [c EXCEPT !.decided = [q \in DOMAIN @ \ {Event.req} |-> @[q]]])
+  /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
+
 Replied ==
   /\ Takes("forward_replied") /\ Event.attempt = attempt[Event.req]
   /\ \E p \in resp :
@@ -280,7 +291,7 @@ TraceNext ==
   \/ Elected \/ Ended \/ OwnerDeleted \/ Skipped \/ Changed \/ Committed
   \/ TookOffice \/ LeftOffice \/ Restarted \/ Former \/ Sent \/ Arrived \/ Taken \/ Rejected \/ Informed
   \/ Conflicted \/ Started \/ FloorsReported \/ SentMulti \/ Unknown \/ Broke \/ Resent \/ Refused
-  \/ Acknowledged \/ Decided \/ Lost \/ Overdue \/ Replied \/ Answered
+  \/ Acknowledged \/ Decided \/ Lost \/ Overdue \/ Withheld \/ Replied \/ Answered
 
 TraceSpec == TraceInit /\ [][TraceNext]_traceVars
 

@@ -99,6 +99,17 @@ def _identity(broker_id: Any, incarnation: Any, sequence: Any) -> RequestIdentit
 Incarnation = tuple[int, str]  # broker id, incarnation
 
 
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """A multi that prunes the outcomes of these commits."""
+
+    commits: Sequence[int]
+    gone: frozenset[Incarnation]  # those that will not resend
+    floors: Mapping[Incarnation, int]  # which are stored afterwards
+    deleted_floors: frozenset[Incarnation]
+    operations: Sequence[Operation]
+
+
 @dataclass(slots=True)
 class OutcomeIndex:
     """All outcomes in ZooKeeper, and each incarnation's floor; outcomes below it are pruned."""
@@ -136,12 +147,12 @@ class OutcomeIndex:
             if all(i[:2] in gone or self.is_below_floor(i) for i in identities)
         ][:PRUNED_PER_MULTI_MAX]
 
-    def plan_pruning(self, commits: Sequence[int], gone: frozenset[Incarnation]) -> list[Operation]:
-        """Return the operations of the multi that prunes `commits` and stores the floors."""
+    def plan_pruning(self, commits: Sequence[int], gone: frozenset[Incarnation]) -> Pruning:
+        """Plan the multi that prunes `commits` and stores the floors."""
         operations: list[Operation] = [Delete(OutcomeZnode.path(commit)) for commit in commits]
         touched = {identity[:2] for commit in commits for identity in self.commits[commit]}
-        for incarnation in sorted(touched - gone):
-            floor = self.floors[incarnation]
+        floors = {i: self.floors[i] for i in sorted(touched - gone)}
+        for incarnation, floor in floors.items():
             path, content = FloorZnode.path(*incarnation), b"%d" % floor
             if incarnation not in self.stored_floors:
                 operations.append(Create(path, content))
@@ -149,24 +160,20 @@ class OutcomeIndex:
                 operations.append(SetData(path, content))
         # The floor of a vanished incarnation is deleted with the last of its outcomes.
         kept = {i[:2] for c, ids in self.commits.items() if c not in set(commits) for i in ids}
-        operations += [
-            Delete(FloorZnode.path(*incarnation))
-            for incarnation in sorted(gone - kept)
-            if incarnation in self.stored_floors
-        ]
-        return operations
+        deleted = [i for i in sorted(gone - kept) if i in self.stored_floors]
+        operations += [Delete(FloorZnode.path(*incarnation)) for incarnation in deleted]
+        return Pruning(tuple(commits), gone, floors, frozenset(deleted), operations)
 
-    def pruned(self, commits: Sequence[int], gone: frozenset[Incarnation]) -> None:
-        """Remove the pruned outcomes and floors, after the commit of plan_pruning()."""
-        touched = {identity[:2] for commit in commits for identity in self.commits[commit]}
-        for commit in commits:
+    def pruned(self, pruning: Pruning) -> None:
+        """Remove what a committed multi has pruned. Brokers may have raised floors meanwhile."""
+        for commit in pruning.commits:
             for identity in self.commits.pop(commit):
                 self.committed.pop(identity, None)
-        for incarnation in touched - gone:
-            self.stored_floors[incarnation] = self.floors[incarnation]
+        self.stored_floors |= pruning.floors
+        for incarnation in pruning.deleted_floors:
+            del self.stored_floors[incarnation]
         kept = {identity[:2] for identities in self.commits.values() for identity in identities}
-        for incarnation in gone - kept:
-            self.stored_floors.pop(incarnation, None)
+        for incarnation in pruning.gone - kept:
             self.floors.pop(incarnation, None)
 
     def known_incarnations(self) -> set[Incarnation]:

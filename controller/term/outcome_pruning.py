@@ -37,6 +37,6 @@ class OutcomePruner:
         }
         gone = self.gone(outcomes.known_incarnations(), registered, now_s)
         commits = outcomes.prunable(gone)
-        operations = outcomes.plan_pruning(commits, gone)
-        if operations and await self._deletions.commit(loop, operations):
-            outcomes.pruned(commits, gone)
+        pruning = outcomes.plan_pruning(commits, gone)
+        if pruning.operations and await self._deletions.commit(loop, pruning.operations):
+            outcomes.pruned(pruning)

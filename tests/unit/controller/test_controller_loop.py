@@ -199,7 +199,7 @@ async def test_a_waiting_copy_is_not_executed_after_its_broker_has_finished_the_
     await term.run_until(first)
     (commit,) = term.loop.outcomes.commits
     term.loop.outcomes.raise_floor((1, "life"), 8)
-    term.loop.outcomes.pruned([commit], frozenset())
+    term.loop.outcomes.pruned(term.loop.outcomes.plan_pruning([commit], frozenset()))
     copy = term.submit(create_topics(), created("refunds"), sequence=7)
     await term.run_until(copy)
     assert copy.result().error_code == int(ErrorCode.INVALID_REQUEST)

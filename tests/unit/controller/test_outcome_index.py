@@ -126,12 +126,13 @@ def test_pruning_stores_the_floor_in_the_multi_that_deletes_the_outcomes() -> No
     index = index_of(ended(1), ended(2), ended(3))
     index.raise_floor(ME, 3)
     commits = index.prunable(NONE)
-    assert index.plan_pruning(commits, NONE) == [
+    pruning = index.plan_pruning(commits, NONE)
+    assert pruning.operations == [
         Delete(OutcomeZnode.path(1)),
         Delete(OutcomeZnode.path(2)),
         Create(FloorZnode.path(*ME), b"3"),
     ]
-    index.pruned(commits, NONE)
+    index.pruned(pruning)
     assert index.lookup(RequestIdentity(*ME, 1)) == {}
     assert index.lookup(RequestIdentity(*ME, 3)) == {"a": DONE}
     assert index.is_below_floor(RequestIdentity(*ME, 2))
@@ -140,23 +141,38 @@ def test_pruning_stores_the_floor_in_the_multi_that_deletes_the_outcomes() -> No
 def test_a_stored_floor_is_written_again_only_if_it_rose() -> None:
     index = index_of(ended(1), ended(2), ended(2, element="b"))
     index.raise_floor(ME, 2)
-    index.pruned(index.prunable(NONE), NONE)
+    index.pruned(index.plan_pruning(index.prunable(NONE), NONE))
     index.raise_floor(ME, 3)
-    assert index.plan_pruning([2], NONE)[1:] == [SetData(FloorZnode.path(*ME), b"3")]
-    index.pruned([2], NONE)
-    assert index.plan_pruning([3], NONE) == [Delete(OutcomeZnode.path(3))]
+    pruning = index.plan_pruning([2], NONE)
+    assert pruning.operations[1:] == [SetData(FloorZnode.path(*ME), b"3")]
+    index.pruned(pruning)
+    assert index.plan_pruning([3], NONE).operations == [Delete(OutcomeZnode.path(3))]
+
+
+def test_a_floor_that_rises_while_a_lower_one_is_stored_is_stored_with_the_next_pruning() -> None:
+    """Otherwise the next controller could execute a late copy of a finished request."""
+    index = index_of(ended(1), ended(2))
+    index.raise_floor(ME, 2)
+    pruning = index.plan_pruning(index.prunable(NONE), NONE)
+    index.raise_floor(ME, 3)  # while the multi is in flight
+    index.pruned(pruning)
+    assert index.plan_pruning(index.prunable(NONE), NONE).operations == [
+        Delete(OutcomeZnode.path(2)),
+        SetData(FloorZnode.path(*ME), b"3"),
+    ]
 
 
 def test_the_floor_of_a_vanished_incarnation_is_deleted_with_its_last_outcome() -> None:
     gone = frozenset({ME})
     index = index_of(ended(1), ended(2), ended(9, OTHER))
     index.raise_floor(ME, 2)
-    index.pruned([1], NONE)
+    index.pruned(index.plan_pruning([1], NONE))
     assert index.known_incarnations() == {ME, OTHER}
     floor = Delete(FloorZnode.path(*ME))
-    assert floor not in index.plan_pruning([], gone)
-    assert index.plan_pruning([2], gone) == [Delete(OutcomeZnode.path(2)), floor]
-    index.pruned([2], gone)
+    assert floor not in index.plan_pruning([], gone).operations
+    pruning = index.plan_pruning([2], gone)
+    assert pruning.operations == [Delete(OutcomeZnode.path(2)), floor]
+    index.pruned(pruning)
     assert (index.floors, index.stored_floors) == ({}, {})
     assert index.known_incarnations() == {OTHER}
 
