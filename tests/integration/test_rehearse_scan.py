@@ -20,6 +20,7 @@ from bridgehead.cluster.ports import Ports
 from bridgehead.cluster.zookeeper import EmbeddedZooKeeper
 from judge.transaction_log import Transaction, read_transactions
 from rehearse.seeds import SEEDS, healthy
+from rehearse.sources import ensemble as ensemble_source
 from rehearse.sources.ensemble import read_ensemble
 from rehearse.sources.snapshot import read_snapshot
 from rehearse.znodes import Hidden, SourceError, ZnodeTree
@@ -181,7 +182,8 @@ def test_changing_ensemble_is_said_to_change(server: EmbeddedZooKeeper) -> None:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:notaport", ""])
-def test_no_zookeeper_is_one_sentence(address: str) -> None:
+def test_no_zookeeper_is_one_sentence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ensemble_source, "_OPEN_TIMEOUT_S", 1.0)
     with pytest.raises(SourceError, match=f"{address}: ."):
         asyncio.run(read_ensemble(address))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tools import first_hour
 from tools.first_hour import PAGES, TOOLS, Block, Follower, PageFailedError, blocks, recipe
 
 ROOT = Path(__file__).parents[3]
@@ -97,7 +98,10 @@ def test_follower_stops_at_a_command_that_fails(tmp_path: Path) -> None:
         write(tmp_path, "```sh\nfalse\ntrue\n```\n").follow("page.md")
 
 
-def test_follower_reports_a_process_that_still_runs(tmp_path: Path) -> None:
+def test_follower_reports_a_process_that_still_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_hour, "_GONE_WITHIN_S", 0.2)
     page = '```sh\ntail -f "$PWD/page.md" > /dev/null & echo $! > pid\n```\n'
     follower = write(tmp_path, page)
     try:
