@@ -266,7 +266,7 @@ Withheld ==
   /\ IsWhole /\ at < Len(slice.events) /\ Event.kind = "execution_started"
   /\ LET c == ctl[Event.node] IN
      /\ IsActive(Event.node) /\ Event.req \in DOMAIN c.decided
-     /\ c.flight = <<>> /\ c.todo = <<>>
+     /\ c.flight = <<>> /\ \A w \in Range(c.todo) : w[1] # Event.req
      /\ Set(Event.node, [c EXCEPT !.decided = [q \in DOMAIN @ \ {Event.req} |-> @[q]]])
   /\ UNCHANGED <<zk, pipe, acks, net, clients, budget, ghosts>>
 

@@ -403,7 +403,9 @@ class WholeRun:
             if e["kind"] == p.COMMIT_SENT and e["number"] not in acknowledged
             if (c := self._commit_of(e)) is not None
         ]
-        last_ns = max((e["mono_ns"] for e in logged), default=term.claimed_ns)
+        # A process writes its events in order, so what is lost follows all that it has written.
+        written_ns = (e["mono_ns"] for e in self._run.events if (e["node"], e["boot"]) == process)
+        last_ns = max(written_ns, default=term.claimed_ns)
         started = self._undecided(process, logged)
         entries: list[Entry] = []
         for commit in lost:

@@ -404,6 +404,17 @@ def test_one_behaviour_explains_all_requests_of_a_small_run(small_run: Evidence)
     assert len(whole_run(small_run).requests) == count
 
 
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", [18, 24, 41])
+def test_rare_courses_of_events_are_explained_as_a_whole(seed: int, tmp_path: Path) -> None:
+    """A round begins after withheld responses (18), a killed process had not written a multi (24),
+    and a floor rises while a lower one is stored (41).
+    """
+    report = report_on(simulated(tmp_path / "run", "random_faults", seed=seed))
+    assert lines_of(report)[1:] == ["          one behaviour explains all of them together"]
+
+
 def move(evidence: Evidence, moved: int, zxids: dict[int, int]) -> None:
     """Change zxids in ZooKeeper's log and in all events. `moved` is not in the images any more."""
     images = zxids | {moved: moved - 1, zxids[moved]: zxids[moved]}
