@@ -245,22 +245,24 @@ class Term:
             loop.stop_job(self._leader_job)
         names = sorted(loop.image.topics)
         elections = Elections(self._services.unclean_election, self._stores_records)
-        # A reassignment can only proceed after its partition has a leader.
         self._leader_job = chain(
             self._stop_restarted(names, elections),
-            elect_leaders(lambda: loop.image, names, elections),
-            complete_reassignments(lambda: loop.image, names, stores_records=self._stores_records),
+            self._lead_and_reassign(names, elections),
         )
         loop.start_job(self._leader_job)
         loop.start_job(delete_topics(lambda: loop.image, sorted(loop.image.deletions)))
 
     def _start_jobs_of(self, names: Sequence[str], without_id: Sequence[str]) -> None:
         """Start, for topics that others created, the jobs that a new controller starts for all."""
-        loop, keeps = self.loop, self._stores_records
-        elections = Elections(self._services.unclean_election, keeps)
+        elections = Elections(self._services.unclean_election, self._stores_records)
         self._add_topic_ids(without_id)
-        loop.start_job(elect_leaders(lambda: loop.image, names, elections))
-        loop.start_job(complete_reassignments(lambda: loop.image, names, stores_records=keeps))
+        self.loop.start_job(self._lead_and_reassign(names, elections))
+
+    def _lead_and_reassign(self, names: Sequence[str], elections: Elections) -> Job:
+        """A reassignment can only proceed after its partition has a leader."""
+        loop, stores_records = self.loop, self._stores_records
+        yield from elect_leaders(lambda: loop.image, names, elections)
+        yield from complete_reassignments(lambda: loop.image, names, stores_records=stores_records)
 
     def _add_topic_ids(self, without_id: Sequence[str]) -> None:
         loop, new_id = self.loop, self._services.new_topic_id
