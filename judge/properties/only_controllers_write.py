@@ -26,8 +26,8 @@ SPEC: Final = PropertySpec(
     statement="a controller may write metadata; a broker may write its registration; a broker "
     "below the bridge release may also write configs, quotas, ACLs and tokens, and create topics; "
     "every node may create the paths that a cluster needs at its start; a KRaft controller may "
-    "write metadata in its term, and whoever deletes its /controller ends it; no other session "
-    "writes anything",
+    "write metadata in its term, which ends when /controller is deleted; no other session writes "
+    "anything",
     witnesses=("commits", "events"),
     row="transactions that wrote below the chroot, except transactions that end a session",
     key="<zxid>",
