@@ -1,7 +1,8 @@
 """`python -m bench.compare BASE [--only NAME] [--rounds N]`: two commits in turns, as ratios.
 
 Each round runs the benchmarks with the code of BASE, then with the code that is checked out here,
-on the same machine and with the same packages. Lines are compared if they differ only in numbers.
+on the same machine and with the same packages. Lines are compared if they differ only in numbers;
+if several lines of a commit do, the first is compared with the first, and so on.
 A number in which the two commits differ by more than half is marked with `!`.
 
 Exit code 0 if all benchmarks ran, 1 if one failed or no line could be compared.
@@ -16,28 +17,41 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from bench.report import progress
 
 ROOT: Final = Path(__file__).parents[1]
-# A number that is not a part of a word or of a version such as 3.9.1.
-_NUMBER: Final = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w]*\.\d)")
+# A number, with its sign, that is not a part of a word or of a version such as 3.9.1.
+_NUMBER: Final = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?![\w]*\.\d)")
 _DIFFERENT: Final = 1.5
-# By line without its numbers: for each number, its value in each round.
-Numbers = dict[str, list[list[float]]]
 
 
-def read_lines(output: str) -> dict[str, list[float]]:
-    """Return the numbers of each line of a benchmark's output, by the line without its numbers."""
-    lines: dict[str, list[float]] = {}
+class Line(NamedTuple):
+    """A line of a benchmark's output without its numbers."""
+
+    text: str
+    earlier: int  # lines above it with the same text, for example with 32 instead of 256 clients
+
+
+# By line: for each of its numbers, the value in each round.
+Numbers = dict[Line, list[list[float]]]
+
+
+def read_lines(output: str) -> dict[Line, list[float]]:
+    """Return the numbers of each line of a benchmark's output."""
+    lines: dict[Line, list[float]] = {}
+    texts: Counter[str] = Counter()
     for line in output.splitlines():
         if line.startswith("  "):  # The other lines are names of benchmarks and their times.
-            numbers = [float(text.replace(",", "")) for text in _NUMBER.findall(line)]
-            lines[_NUMBER.sub("#", line.strip())] = numbers
+            text = _NUMBER.sub("#", line.strip())
+            numbers = _NUMBER.findall(line)
+            lines[Line(text, texts[text])] = [float(number.replace(",", "")) for number in numbers]
+            texts[text] += 1
     return lines
 
 
@@ -49,7 +63,7 @@ def compared(base: Numbers, ours: Numbers) -> Iterator[str]:
     for line, of_base in base.items():
         if line in ours and of_base:
             pairs = iter(zip(of_base, ours[line], strict=True))
-            yield re.sub("#", lambda _, pairs=pairs: _pair(*next(pairs)), line)  # type: ignore[misc]
+            yield re.sub("#", lambda _, pairs=pairs: _pair(*next(pairs)), line.text)  # type: ignore[misc]
 
 
 def _pair(base: Sequence[float], ours: Sequence[float]) -> str:
@@ -76,7 +90,7 @@ def _checked_out(commit: str) -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", str(folder)], check=True)
 
 
-def _run(folder: Path, arguments: Sequence[str]) -> Mapping[str, list[float]]:
+def _run(folder: Path, arguments: Sequence[str]) -> Mapping[Line, list[float]]:
     done = subprocess.run(
         [sys.executable, "-m", "bench", *arguments],
         cwd=folder,

@@ -158,14 +158,19 @@ def fields_of(struct: type[Any]) -> tuple[Wire, ...]:
     return tuple(table)
 
 
-_arrays: Final[dict[type[Any], tuple[str, ...]]] = {}  # the names of a struct's arrays
+# By struct: the name of each of its arrays, and whether its elements are structs.
+_arrays: Final[dict[type[Any], tuple[tuple[str, bool], ...]]] = {}
 
 
-def _arrays_of(struct: type[Any]) -> tuple[str, ...]:
-    if struct not in _arrays:
-        table = fields_of(struct)
-        _arrays[struct] = tuple(field.name for field in table if isinstance(field.type, Array))
-    return _arrays[struct]
+def _arrays_of(struct: type[Any]) -> tuple[tuple[str, bool], ...]:
+    arrays = _arrays.get(struct)
+    if arrays is None:
+        arrays = _arrays[struct] = tuple(
+            (field.name, not isinstance(field.type.of, Primitive))
+            for field in fields_of(struct)
+            if isinstance(field.type, Array)
+        )
+    return arrays
 
 
 def has_more_elements(message: Any, limit: int) -> bool:
@@ -176,14 +181,14 @@ def has_more_elements(message: Any, limit: int) -> bool:
     structs, count = [message], 0
     while structs:
         struct = structs.pop()
-        for name in _arrays_of(type(struct)):
+        for name, holds_structs in _arrays_of(type(struct)):
             elements = getattr(struct, name)
             if not elements:
                 continue
             count += len(elements)
             if count > limit:
                 return True
-            if dataclasses.is_dataclass(elements[0]):
+            if holds_structs:
                 structs += elements
     return False
 
@@ -194,7 +199,7 @@ def free_elements(message: Any) -> Iterator[None]:
     A message that is dropped as a whole frees all of its elements at once. Arrays in elements are
     left alone, because other messages may share them.
     """
-    for name in _arrays_of(type(message)):
+    for name, _ in _arrays_of(type(message)):
         elements = getattr(message, name)
         while type(elements) is list and elements:
             elements.pop()

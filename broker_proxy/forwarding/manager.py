@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from broker_proxy.client_request import ClientRequest
@@ -248,9 +249,15 @@ def _digest(envelope: Envelope, reply: EnvelopeReply | None) -> str | None:
 
 async def _ended(future: asyncio.Future[EnvelopeReply], left_s: float) -> EnvelopeReply | None:
     """Wait for one attempt. Return None if its outcome is unknown; it may still be executed."""
+    # Less work than asyncio.wait, which every request would pay for.
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    timer = loop.call_later(max(left_s, 0), _end, ended)
+    future.add_done_callback(partial(_end, ended))
     try:
-        await asyncio.wait((future,), timeout=max(left_s, 0))
+        await ended
     finally:
+        timer.cancel()
         if not future.done():  # Its late result is not needed.
             future.add_done_callback(_forget)
     if not future.done() or future.cancelled():  # cancelled: this process's controller stopped
@@ -259,6 +266,11 @@ async def _ended(future: asyncio.Future[EnvelopeReply], left_s: float) -> Envelo
         return future.result()
     except ChannelClosedError:
         return None
+
+
+def _end(ended: asyncio.Future[None], _: object = None) -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 def _forget(future: asyncio.Future[EnvelopeReply]) -> None:

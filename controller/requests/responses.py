@@ -92,12 +92,14 @@ def _log_invalid_elements(pending: PendingRequest) -> None:
     """Log the elements with INVALID_REQUEST (KIP-4): a response of version 0 has no message."""
     if pending.header.api_key not in _LOGGED_IF_INVALID:
         return
-    name = ApiKey(pending.header.api_key).name
     invalid = [
         (element, outcome.message)
         for element, outcome in pending.outcomes.items()
         if outcome.error is ErrorCode.INVALID_REQUEST
     ]
+    if not invalid:
+        return
+    name = ApiKey(pending.header.api_key).name
     for element, text in invalid[:_INVALID_LINES_MAX]:
         shown = ascii(element[:_SHOWN_MAX])  # It may contain any character.
         _log.info("%s %s: INVALID_REQUEST for %s: %s", pending.request_id, name, shown, text)

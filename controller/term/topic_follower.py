@@ -28,10 +28,10 @@ from controller.term.skipped_znodes import SkippedZnodes
 from zookeeper_client.config_reading import read_some_configs
 
 _TOPICS: Final = "/brokers/topics"
-# The controller's own creations change the list, too. Reading a long list takes long, so reading it
-# should take at most a fiftieth of the time.
+# The controller's own creations change the list, too. Reading a long list occupies the controller
+# and ZooKeeper, so it should take at most half a percent of the time.
 _REST_S: Final = 0.25
-_REST_FACTOR: Final = 50
+_REST_FACTOR: Final = 200
 _REST_MAX_S: Final = 5.0
 
 
