@@ -64,6 +64,7 @@ class Notifications(Generic[Key]):
         self.parent, _, self._word = prefix.rpartition("/")
         self._decode = decode
         self._if_missing = if_missing
+        self._listed: frozenset[str] = frozenset()  # those of the last listing
         self._foreign: frozenset[str] = frozenset()
 
     def _number(self, name: str) -> int | None:
@@ -81,14 +82,15 @@ class Notifications(Generic[Key]):
             if watch is not None and await session.exists(self.parent, watch) is not None:
                 watch()  # The folder was created between the two reads.
             return None
-        foreign = frozenset(name for name in names if self._number(name) is None)
+        # There may be many, so a name is looked at only when it appears.
+        foreign = frozenset(name for name in names - self._listed if self._number(name) is None)
         if appeared := sorted(foreign - self._foreign):
             _log.error(
                 "%s has foreign znodes (%d), for example %s: this broker ignores them; delete them",
                 *(self.parent, len(foreign), shortened(appeared[0])),
             )
-        self._foreign = foreign
-        return names - foreign
+        self._listed, self._foreign = (names - foreign if foreign else names), foreign
+        return self._listed
 
     async def news(self, session: ZooKeeperSession, seen: Seen, watch: Watch | None) -> News[Key]:
         """List and read what is new since `seen`. Raises ConnectionLostError."""

@@ -1,7 +1,7 @@
 """Bugs that leave out one part of the exactly-once protocol.
 
-Each corresponds to a negative control of the specification (`spec/models.py`). The counterexample
-of the control is replayed on nodes with the bug (`spec/paths.toml`).
+Each but the last corresponds to a negative control of the specification (`spec/models.py`). The
+counterexample of the control is replayed on nodes with the bug (`spec/paths.toml`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from chaos.bugs.bug import Bug, part
 from controller.apis.base import Outcome
 from controller.controller import Controller
 from controller.services import Services, Settings
-from controller.store.outcomes import OutcomeIndex
+from controller.store.outcomes import OutcomeIndex, Pruning
 from controller.store.port import Fence
 from controller.store.zookeeper import ZooKeeperStore
 from controller.term.outcome_pruning import OutcomePruner
@@ -114,6 +114,20 @@ class _PrunesAtOnce(_FaultyTerms):
         term._pruner = OutcomePruner(grace_ms=-1)
 
 
+class _RemembersRaisedFloors(OutcomeIndex):
+    def pruned(self, pruning: Pruning) -> None:
+        now = {incarnation: self.floors[incarnation] for incarnation in pruning.floors}
+        OutcomeIndex.pruned(self, replace(pruning, floors=now))
+
+
+class _TakesRaisedFloorsForStored(_FaultyTerms):
+    def _change(self, term: Term) -> None:
+        loaded = term.loop.outcomes
+        term.loop.outcomes = _RemembersRaisedFloors(
+            *(getattr(loaded, field.name) for field in fields(loaded))
+        )
+
+
 class _RespondsWithoutLease(ZooKeeperStore):
     def lease_holds(self) -> bool:
         return True
@@ -175,5 +189,12 @@ BUGS: Final[tuple[Bug, ...]] = (
         apply=part("store", _RespondsWithoutLease),
         found_by="the end of the replay",
         test=REPLAYED,
+    ),
+    Bug(
+        name="takes_raised_floors_for_stored",
+        does="A floor that rises while a lower one is being stored is taken for stored.",
+        apply=part("controller", _TakesRaisedFloorsForStored),
+        found_by="the specification of the whole run",
+        test="integration/test_specification.py::test_only_the_whole_run_shows_a_floor_that_is_not_stored",
     ),
 )

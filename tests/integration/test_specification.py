@@ -415,6 +415,16 @@ def test_rare_courses_of_events_are_explained_as_a_whole(seed: int, tmp_path: Pa
     assert lines_of(report)[1:] == ["          one behaviour explains all of them together"]
 
 
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_only_the_whole_run_shows_a_floor_that_is_not_stored(tmp_path: Path) -> None:
+    """Without the bug, the run is explained: see the test above."""
+    bug = "takes_raised_floors_for_stored"
+    report = report_on(simulated(tmp_path / "run", "random_faults", bug, seed=41))
+    assert (report.verdict, report.unexplained) == (Verdict.FAIL, 0)
+    assert "          no behaviour explains all of them together" in lines_of(report)
+
+
 def move(evidence: Evidence, moved: int, zxids: dict[int, int]) -> None:
     """Change zxids in ZooKeeper's log and in all events. `moved` is not in the images any more."""
     images = zxids | {moved: moved - 1, zxids[moved]: zxids[moved]}
