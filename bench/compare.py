@@ -85,6 +85,9 @@ def _checked_out(commit: str) -> Iterator[Path]:
         git = ("git", "-C", str(ROOT), "worktree")
         subprocess.run([*git, "add", "--quiet", "--detach", str(folder), commit], check=True)
         try:
+            for code in (folder, ROOT):  # Otherwise imports would take longer in one of them.
+                compiled = (sys.executable, "-m", "compileall", "-q", "-x", r"/\.venv/", str(code))
+                subprocess.run(compiled, stdout=subprocess.DEVNULL, check=False)
             yield folder
         finally:
             subprocess.run([*git, "remove", "--force", str(folder)], check=True)

@@ -104,6 +104,6 @@ def software_versions() -> dict[str, str]:
 def host_boot_id() -> str:
     """Return an id of the host's boot. Events with the same id share a monotonic clock."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()[:8]
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()[:8]
     except OSError:
         return "unknown"

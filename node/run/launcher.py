@@ -30,6 +30,7 @@ _MESSAGE_BYTES_MAX: Final = 1 << 16
 def main() -> int:
     """Fork supervisors until the input ends. In a forked process, return its exit code."""
     importlib.import_module("bridgehead.cluster.supervisor")
+    importlib.import_module("bridgehead.cluster.certificates")  # most clusters make some
     preload()
     set_command_line(module_command("node.run.launcher"))
     # The kernel reaps the supervisors; the program waits for their pidfds.
