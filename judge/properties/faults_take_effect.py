@@ -146,7 +146,7 @@ bounds AS (
   SELECT f.run, min(f.mono_ns) AS begins,
     max(coalesce(f.healed_ns, w.elected_ns, f.mono_ns)) AS ends,
     min_by({sql.place_of("f")}, struct(f.file, f.line_number)) AS place
-  FROM judged f LEFT JOIN elected w ON f.run = w.run AND f.node = w.node AND f.boot = w.boot
+  FROM faults f LEFT JOIN elected w ON f.run = w.run AND f.node = w.node AND f.boot = w.boot
     AND f.seq = w.seq GROUP BY f.run),
 work AS (
   SELECT b.run, max(b.place) AS place, max(s.required) AS required,
@@ -156,15 +156,14 @@ work AS (
   FROM bounds b JOIN scenario s ON b.run = s.run LEFT JOIN operations o ON b.run = o.run
   GROUP BY b.run),
 lacking AS (
-  SELECT run, place, concat(before, ' of ', required,
-    ' required operations succeeded before the first fault') AS sentence
-  FROM work WHERE before < required
-  UNION ALL
-  SELECT run, place, concat(after, ' of ', required,
-    ' required operations succeeded after the last fault') FROM work WHERE after < required
-  UNION ALL
-  SELECT run, place, 'no operation was in progress during the faults' FROM work
-  WHERE during = 0)"""
+  SELECT run, place, explode(filter(array(
+    CASE WHEN before < required THEN concat(before, ' of ', required,
+      ' required operations succeeded before the first fault') END,
+    CASE WHEN after < required THEN concat(after, ' of ', required,
+      ' required operations succeeded after the last fault') END,
+    CASE WHEN during = 0 THEN 'no operation was in progress during the faults' END
+  ), sentence -> sentence IS NOT NULL)) AS sentence
+  FROM work)"""
 
 INPUTS: Final = (
     *("silver/fault_injected", "silver/fault_healed", "silver/run_ending", "silver/became_active"),
