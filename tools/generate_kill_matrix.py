@@ -132,7 +132,7 @@ def _tier(bug: Bug) -> str:
     tiers = {name: run.tier for run in (*of_bugs(), *of_scenarios()) for name in run.bugs}
     if bug.test == FOUND_BY_RUNS:
         return tiers[bug.name]
-    if bug.test.startswith("unit/chaos/"):
+    if bug.test.startswith(("unit/chaos/", "integration/test_specification.py")):
         return SIMULATED
     return "local" if bug.test.startswith("integration/") else "unit test"
 

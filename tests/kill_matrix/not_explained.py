@@ -49,6 +49,11 @@ EXPLAINED: Final[Sequence[Explained]] = (
     Explained("stays_at_one_member", "ZooKeeper is one value, without members."),
     Explained("reports_highest_floor", "Floors are not recorded."),
     Explained(
+        "takes_raised_floors_for_stored",
+        "A slice has one request, and the floor is of others. A small run is rejected as a whole.",
+        "random_faults",
+    ),
+    Explained(
         "responds_without_lease",
         "Whether the lease holds is a matter of time. A small run is rejected as a whole, if "
         "another controller was active before the response.",
