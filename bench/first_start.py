@@ -30,7 +30,7 @@ from bridgehead.cluster.zookeeper import (
     EmbeddedZooKeeper,
     Member,
     server_configuration,
-    server_mode,
+    serves,
 )
 
 _POLL_S: Final = 0.005
@@ -99,7 +99,7 @@ def _server_start(
         port = ports.choose()
         began = time.monotonic()
         with start(folder, port) as pid:
-            while server_mode(LOOPBACK, port) is None:
+            while not serves(LOOPBACK, port):
                 time.sleep(_POLL_S)
             elapsed, times = time.monotonic() - began, psutil.Process(pid).cpu_times()
             return elapsed, times.user + times.system

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -19,7 +21,7 @@ from bridgehead.cluster.child_process import pid_is_ours, stop_stray
 from bridgehead.cluster.errors import ClusterError
 from bridgehead.cluster.java import archive_file, class_path, find_java
 from bridgehead.cluster.ports import Ports
-from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, server_mode
+from bridgehead.cluster.zookeeper import EmbeddedZooKeeper, server_mode, serves
 from tests.integration.processes import wait_until
 
 
@@ -59,6 +61,21 @@ def test_second_start_finds_the_data(tmp_path: Path, members: int) -> None:
     )
     assert len(pids) == 2 * members
     assert not any(psutil.pid_exists(pid) for pid in pids if pid)
+
+
+def test_a_server_that_is_silent_on_its_first_connection_is_asked_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+        listener.settimeout(10)
+
+        def respond_on_the_second_connection() -> None:
+            first, _ = listener.accept()
+            with first, listener.accept()[0] as second:
+                assert second.recv(4) == b"srvr"
+                second.sendall(b"Mode: standalone\n")
+
+        responded = pool.submit(respond_on_the_second_connection)
+        assert serves("127.0.0.1", listener.getsockname()[1])
+        responded.result()
 
 
 def test_server_listens_on_loopback_and_logs_to_its_file(
