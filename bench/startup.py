@@ -1,9 +1,10 @@
-"""Start-up time of three nodes, their memory when idle, a heal, and imports of admin clients.
+"""Start-up time of three nodes, what they use when idle, a heal, and imports of admin clients.
 
 Why: test suites start hundreds of clusters and heal one before each test, and scripts import the
 admin client at every start.
 The resident memory of each node includes the pages that it shares with others. The proportional
-memory divides these pages among the processes that share them.
+memory divides these pages among the processes that share them. A wake-up is a thread that has
+waited and continues; the kernel counts them as voluntary context switches.
 """
 
 from __future__ import annotations
@@ -36,6 +37,26 @@ def proportional_mb(pid: int) -> float:
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024 / 1e6
     raise RuntimeError(f"process {pid} has no memory")
+
+
+def _wake_ups(pid: int) -> int:
+    """Return how often the threads of a process have waited."""
+    return sum(
+        int(line.split()[1])
+        for status in Path(f"/proc/{pid}/task").glob("*/status")
+        for line in status.read_text().splitlines()
+        if line.startswith("voluntary_ctxt_switches:")
+    )
+
+
+def _idle_wake_ups(cluster: Cluster) -> dict[int, float]:
+    """Return the wake-ups per second of each idle broker."""
+    before = {broker_id: _wake_ups(broker.pid) for broker_id, broker in cluster.brokers.items()}
+    time.sleep(_IDLE_S)
+    return {
+        broker_id: (_wake_ups(broker.pid) - before[broker_id]) / _IDLE_S
+        for broker_id, broker in cluster.brokers.items()
+    }
 
 
 def start_s(zookeeper: str) -> float:
@@ -80,6 +101,8 @@ def run(plan: Plan) -> list[str]:
         pids = [broker.pid for broker in cluster.brokers.values()]
         sizes = [resident_mb(pid) for pid in pids]
         once = [proportional_mb(pid) for pid in pids]
+        wake_ups = _idle_wake_ups(cluster)
+        of_controller = wake_ups.pop(cluster.wait_for_controller())
         heals = [_heal_s(cluster) for _ in range(plan.rounds(5))]
     imports: dict[str, list[float]] = {module: [] for module in _ADMIN_CLIENTS}
     for _ in range(plan.rounds(10)):
@@ -93,6 +116,8 @@ def run(plan: Plan) -> list[str]:
         f"three idle nodes: {sum(sizes):.0f} MB resident {json.dumps([round(mb) for mb in sizes])}",
         f"heal and reset with nothing down: {spread(heals, 's', 2)}",
         f"proportional memory: {sum(once):.0f} MB {json.dumps([round(mb) for mb in once])}",
+        f"an idle node wakes {median(list(wake_ups.values())):.1f} times a second, "
+        f"the active controller {of_controller:.1f} times",
         *(
             f"import {module}: {spread(times, 'ms')}, {median(times) / ours:.2f} times ours"
             for module, times in imports.items()

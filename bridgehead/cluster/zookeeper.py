@@ -116,7 +116,7 @@ def server_mode(host: str, port: int, *, timeout_s: float = 1.0) -> str | None:
 def serves(host: str, port: int) -> bool:
     """Return whether a server serves; blocks for about two seconds at most.
 
-    A starting server never responds on one of 15 first connections, so this soon asks once more.
+    A starting server may never respond on a connection (4 of 60 did not), so this soon asks again.
     """
     return any(server_mode(host, port, timeout_s=timeout_s) for timeout_s in (0.1, 1.0))
 

@@ -428,12 +428,21 @@ class Projection:
         return rows
 
     def _lost_attempts(self) -> list[tuple[int, int, list[Entry]]]:
-        """Return the attempts that a killed broker had not written yet, but that arrived."""
+        """Return the attempts that a killed broker had not written yet, but that arrived.
+
+        A process writes its events in order, so such an attempt arrived after all that are written.
+        """
         broker_id, boot, _ = self._identity
         if (str(broker_id), boot) in self._run.stopped:
             return []
         sent = {e["attempt"] for e in self._own if e["kind"] == SENT}
-        arrived = [e for e in self._own if e["kind"] == RECEIVED and e["attempt"] not in sent]
+        written_ns = max((e["mono_ns"] for e in self._run.of_boot[str(broker_id), boot]), default=0)
+        arrived = [
+            event
+            for event in self._own
+            if event["kind"] == RECEIVED and event["attempt"] not in sent
+            if event["mono_ns"] > written_ns
+        ]
         return [
             (
                 event["mono_ns"] - 1,
