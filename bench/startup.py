@@ -39,24 +39,28 @@ def proportional_mb(pid: int) -> float:
     raise RuntimeError(f"process {pid} has no memory")
 
 
-def _wake_ups(pid: int) -> int:
-    """Return how often the threads of a process have waited."""
+def _wake_ups(pid: int, threads: str) -> int:
+    """Return how often the threads of a process that match `threads` have waited."""
     return sum(
         int(line.split()[1])
-        for status in Path(f"/proc/{pid}/task").glob("*/status")
+        for status in Path(f"/proc/{pid}/task").glob(f"{threads}/status")
         for line in status.read_text().splitlines()
         if line.startswith("voluntary_ctxt_switches:")
     )
 
 
-def _idle_wake_ups(cluster: Cluster) -> dict[int, float]:
-    """Return the wake-ups per second of each idle broker."""
-    before = {broker_id: _wake_ups(broker.pid) for broker_id, broker in cluster.brokers.items()}
+def _idle_wake_ups(pids: list[int]) -> list[tuple[float, float]]:
+    """Return the wake-ups per second of each process: of its event loop, of all its threads."""
+
+    def counted() -> list[tuple[int, int]]:
+        return [(_wake_ups(pid, str(pid)), _wake_ups(pid, "*")) for pid in pids]
+
+    before = counted()
     time.sleep(_IDLE_S)
-    return {
-        broker_id: (_wake_ups(broker.pid) - before[broker_id]) / _IDLE_S
-        for broker_id, broker in cluster.brokers.items()
-    }
+    return [
+        ((loop - loop_before) / _IDLE_S, (every - every_before) / _IDLE_S)
+        for (loop, every), (loop_before, every_before) in zip(counted(), before, strict=True)
+    ]
 
 
 def start_s(zookeeper: str) -> float:
@@ -101,8 +105,9 @@ def run(plan: Plan) -> list[str]:
         pids = [broker.pid for broker in cluster.brokers.values()]
         sizes = [resident_mb(pid) for pid in pids]
         once = [proportional_mb(pid) for pid in pids]
-        wake_ups = _idle_wake_ups(cluster)
-        of_controller = wake_ups.pop(cluster.wait_for_controller())
+        controller = cluster.brokers[cluster.wait_for_controller()].pid
+        others = [pid for pid in pids if pid != controller]
+        active, *idle = _idle_wake_ups([controller, *others])
         heals = [_heal_s(cluster) for _ in range(plan.rounds(5))]
     imports: dict[str, list[float]] = {module: [] for module in _ADMIN_CLIENTS}
     for _ in range(plan.rounds(10)):
@@ -116,8 +121,9 @@ def run(plan: Plan) -> list[str]:
         f"three idle nodes: {sum(sizes):.0f} MB resident {json.dumps([round(mb) for mb in sizes])}",
         f"heal and reset with nothing down: {spread(heals, 's', 2)}",
         f"proportional memory: {sum(once):.0f} MB {json.dumps([round(mb) for mb in once])}",
-        f"an idle node wakes {median(list(wake_ups.values())):.1f} times a second, "
-        f"the active controller {of_controller:.1f} times",
+        f"wake-ups per second of an idle node's event loop: {median([n for n, _ in idle]):.1f} "
+        f"(all threads, also gRPC's: {median([n for _, n in idle]):.0f}); "
+        f"of the active controller: {active[0]:.1f} ({active[1]:.0f})",
         *(
             f"import {module}: {spread(times, 'ms')}, {median(times) / ours:.2f} times ours"
             for module, times in imports.items()
