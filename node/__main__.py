@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None, build: BuildParts = build_parts) ->
     # A large image has a million long-lived objects. At the default thresholds garbage collection
     # would pause the node for seconds. Objects that exist now are never collected. The objects of
     # 256 requests in progress should fit into the first generation, or each burst starts a
-    # collection; the first two together should be collected within 20 ms.
+    # collection. Collecting the first two generations together takes up to 60 ms then.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)

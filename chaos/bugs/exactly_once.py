@@ -70,10 +70,18 @@ class _OfAnyProcess(OutcomeIndex):
         return {}
 
 
-class _IgnoresIncarnations(_FaultyTerms):
+class _FaultyOutcomes(_FaultyTerms):
+    """A controller whose terms have another class of index."""
+
+    index: type[OutcomeIndex]
+
     def _change(self, term: Term) -> None:
         loaded = term.loop.outcomes
-        term.loop.outcomes = _OfAnyProcess(*(getattr(loaded, f.name) for f in fields(loaded)))
+        term.loop.outcomes = self.index(*(getattr(loaded, f.name) for f in fields(loaded)))
+
+
+class _IgnoresIncarnations(_FaultyOutcomes):
+    index = _OfAnyProcess
 
 
 class _ReportsHighest(ForwardingManager):
@@ -120,12 +128,8 @@ class _RemembersRaisedFloors(OutcomeIndex):
         OutcomeIndex.pruned(self, replace(pruning, floors=now))
 
 
-class _TakesRaisedFloorsForStored(_FaultyTerms):
-    def _change(self, term: Term) -> None:
-        loaded = term.loop.outcomes
-        term.loop.outcomes = _RemembersRaisedFloors(
-            *(getattr(loaded, field.name) for field in fields(loaded))
-        )
+class _TakesRaisedFloorsForStored(_FaultyOutcomes):
+    index = _RemembersRaisedFloors
 
 
 class _RespondsWithoutLease(ZooKeeperStore):
